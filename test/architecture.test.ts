@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 
 /**
- * What the files of each room may import besides the room itself. The arrows go one way:
+ * Files that each folder of `src` may import besides its own. Imports go one way:
  * `cli → app → {http, dav} → drive → api → wire, util`, with `state` beside `api`.
  */
 const MAY_IMPORT: Record<string, RegExp> = {
@@ -15,48 +15,50 @@ const MAY_IMPORT: Record<string, RegExp> = {
   drive: /^(state|util)\/|^api\/(remote|errors)\.ts$/,
   dav: /^(state|util)\/|^drive\/(files|errors)\.ts$/,
   http: /^util\/|^config\/address\.ts$/,
-  // Shares no running code with `api`: a common mistake would hide from every test.
+  // `service` shares no running code with `api`, because every test would miss a mistake that both have.
   service: /^(http|wire|util)\//,
   app: /^(?!cli\/)/,
   cli: /./,
 };
 
-/** Words that only one file may use, and what they stand for. */
+/** Code that only some files of `src` may contain: what it does, how it is found, and the files. */
 const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file: RegExp }[] = [
-  { what: 'reads the User-Agent', pattern: /['"]user-agent['"]/i, file: /^dav\/clients\.ts$/ },
-  { what: 'opens outgoing connections', pattern: /'undici[/']/, file: /^api\/http\.ts$/ },
+  { what: 'read the User-Agent', pattern: /['"]user-agent['"]/i, file: /^dav\/clients\.ts$/ },
+  { what: 'open outgoing connections', pattern: /'undici[/']/, file: /^api\/http\.ts$/ },
   {
-    // An address that a user can choose has to be checked; the others connect only to addresses of their own.
-    what: 'asks other servers',
+    // `web-files` checks the address, which a user chooses. The others connect only to addresses of davgate's own.
+    what: 'send requests to other servers',
     pattern: /import \{[^}]*\brequest\b[^}]*\} from 'node:https?'/,
     file: /^(service\/save-url\/web-files|cli\/(control-client|doctor\/listener)|http\/link-proxy)\.ts$/,
   },
   {
-    what: 'reads the time',
+    what: 'read the time or set a timer',
     pattern: /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|(?<![.\w])setTimeout\(/,
     file: /^util\/clock\.ts$/,
   },
   {
-    // What must survive a power cut is made by `makeFolder`; the service's disk syncs its own, the caches may go.
-    what: 'makes folders that no power cut takes back',
+    // `makeFolder` syncs folders that must survive a power cut. The service's disk syncs its own, and caches need none.
+    what: 'make folders',
     pattern: /\bmkdir(Sync)?\(/,
     file: /^(util\/make-folder|service\/storage\/blocks\/disk|drive\/(content\/block-writer|spool\/spool))\.ts$/,
   },
-  { what: 'joins signals', pattern: /\bAbortSignal\.any\b/, file: /^util\/abort\.ts$/ },
+  { what: 'combine abort signals', pattern: /\bAbortSignal\.any\b/, file: /^util\/abort\.ts$/ },
 ];
 
 /**
- * A spread into arguments: a call takes some 125,000 of them and throws RangeError for more. What is spread into the
- * parameters of our own functions is bounded by their callers.
+ * A spread into arguments: a call takes about 125,000 of them and throws RangeError for more. Spreads into the
+ * parameters of davgate's own functions are not found: their callers limit them.
  */
 const SPREAD_ARGUMENTS =
   /\.(?:push|unshift|splice|concat)\([^()]*\.\.\.|\bMath\.(?:max|min|hypot)\([^()]*\.\.\.|\bfromC(?:har|odePoint)\w*\(\s*\.\.\./;
 
+/** Maximum length of a file, in lines. */
 const LINES_MAX = 400;
 
 const root = join(import.meta.dirname, '..', 'src');
 const sources = modulesIn(root);
 
+/** Returns the TypeScript files below a folder, relative to it. */
 function modulesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
@@ -67,52 +69,53 @@ function textOf(source: string): string {
   return readFileSync(join(root, source), 'utf8');
 }
 
+/** Returns the files of `src` that a file imports. */
 function importsOf(source: string): string[] {
   return [...textOf(source).matchAll(/(?:\bfrom|\bimport\() ?'(\.[^']+)'/g)].map(([, target = '']) =>
     join(dirname(source), target),
   );
 }
 
-/** Files that reach themselves through their imports, types included: one path for each circle that is found. */
-function circlesAmong(files: readonly string[]): string[] {
-  const circles: string[] = [];
+/** Returns the import cycles among the files, types included, each as a path that ends where it begins. */
+function cyclesAmong(files: readonly string[]): string[] {
+  const cycles: string[] = [];
   const finished = new Set<string>();
   const visit = (file: string, path: readonly string[]) => {
     const start = path.indexOf(file);
-    if (start !== -1) circles.push([...path.slice(start), file].join(' → '));
+    if (start !== -1) cycles.push([...path.slice(start), file].join(' → '));
     if (start !== -1 || finished.has(file)) return;
     for (const target of importsOf(file)) visit(target, [...path, file]);
     finished.add(file);
   };
   for (const file of files) visit(file, []);
-  return circles;
+  return cycles;
 }
 
 test('no file of src imports itself through others, types included', () => {
-  expect(circlesAmong(sources)).toEqual([]);
+  expect(cyclesAmong(sources)).toEqual([]);
 });
 
-test('every file of src lies in a room', () => {
+test('every file of src is in a folder that has an import rule', () => {
   expect(sources.filter((source) => !Object.hasOwn(MAY_IMPORT, dirname(source).split('/')[0] ?? ''))).toEqual(
     [],
   );
 });
 
-test('files of src import only from the rooms below their own', () => {
+test('files of src import only from folders that the rule of their own folder allows', () => {
   const upward = sources.flatMap((source) => {
-    const room = source.split('/')[0] ?? '';
+    const folder = source.split('/')[0] ?? '';
     return importsOf(source)
-      .filter((target) => !target.startsWith(`${room}/`) && !MAY_IMPORT[room]?.test(target))
+      .filter((target) => !target.startsWith(`${folder}/`) && !MAY_IMPORT[folder]?.test(target))
       .map((target) => `${source} → ${target}`);
   });
   expect(upward).toEqual([]);
 });
 
-test.each(ONLY_IN)('one place of src $what', ({ pattern, file }) => {
+test.each(ONLY_IN)('only the allowed files of src $what', ({ pattern, file }) => {
   expect(sources.filter((source) => !file.test(source) && pattern.test(textOf(source)))).toEqual([]);
 });
 
-test('no file of src spreads a list into the arguments of push, Math.min and their kin', () => {
+test('no file of src spreads a list into the arguments of push, Math.min or a similar function', () => {
   expect(sources.filter((source) => SPREAD_ARGUMENTS.test(textOf(source)))).toEqual([]);
 });
 
@@ -125,20 +128,20 @@ test(`no file of src or test has more than ${LINES_MAX} lines`, () => {
   expect(long).toEqual([]);
 });
 
-test('how long a test waits for what comes by itself is said in one place', () => {
+test('only support/eventually.ts uses vi.waitFor, vi.waitUntil or expect.poll', () => {
   const folder = import.meta.dirname;
-  const impatient = modulesIn(folder)
+  const offenders = modulesIn(folder)
     .filter((name) => name !== join('support', 'eventually.ts'))
     .filter((name) =>
       /\bvi\.wait(For|Until)\(|\bexpect\s*\.poll\(/.test(readFileSync(join(folder, name), 'utf8')),
     );
-  expect(impatient).toEqual([]);
+  expect(offenders).toEqual([]);
 });
 
-test('tests look at a browser’s page until it shows what they expect, not once after an action', () => {
+test('no test in clients/ reads a browser page only once in an expect', () => {
   const folder = join(import.meta.dirname, 'clients');
-  const impatient = modulesIn(folder).filter((name) =>
+  const offenders = modulesIn(folder).filter((name) =>
     /\bexpect\(\s*await (page|alone|frame\(\)|button\()/.test(readFileSync(join(folder, name), 'utf8')),
   );
-  expect(impatient).toEqual([]);
+  expect(offenders).toEqual([]);
 });

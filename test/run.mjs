@@ -2,7 +2,7 @@
  * `npm test`: the checks, then all tests; closes with a line `FAILED title: reason` for each test that did not pass,
  * and the line `N passed, N failed`. A check counts as one test.
  * `--project NAME` (repeatable) runs only these vitest projects, and no checks. `--long` runs only the random tests,
- * which do as much as DAVGATE_TEST_EFFORT says, and no checks.
+ * which do as much as TEST_EFFORT says, and no checks.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

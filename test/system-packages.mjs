@@ -15,6 +15,7 @@ const PACKAGES = [
   { name: 'curl', program: 'curl', project: 'clients' },
   { name: 'openssl', program: 'openssl', project: 'clients' },
   { name: 'chromium', program: 'chromium', project: 'clients' },
+  { name: 'chromium-headless-shell', program: 'chromium-headless-shell', project: 'clients' },
   { name: 'bsdutils', program: 'script', project: 'clients' },
   { name: 'unzip', program: 'unzip', project: 'integration' },
   { name: 'redis-server', program: 'redis-server', project: 'integration' },

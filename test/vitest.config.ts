@@ -2,11 +2,11 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { settleEnvironment } from './support/environment.ts';
 
-// Here, because the processes that run the tests inherit this one's environment.
+// Called here, because the processes that run the tests inherit this environment.
 settleEnvironment();
 
-/** Real mounts, 300 MiB files and a busy machine need minutes, not vitest's five seconds: the limits end what hangs. */
-const patient = { testTimeout: 600_000, hookTimeout: 600_000 };
+/** Time limits in ms, which only end tests that hang: real mounts and 300 MiB files take minutes on a busy machine. */
+const TIME_LIMITS = { testTimeout: 600_000, hookTimeout: 600_000 };
 
 /** Tests that replace a module or measure the memory of their process: each file has a process of its own. */
 const ALONE = [
@@ -20,11 +20,11 @@ const ALONE = [
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
-    ...patient,
+    ...TIME_LIMITS,
     globalSetup: ['test/support/build.ts'],
-    // Most tests wait for sockets, disks and other programs: with a worker a core the cores would be idle half the time.
-    maxWorkers: availableParallelism() + 4,
-    // Loading the modules anew for each file takes as much time as half of the tests do.
+    // Tests wait for sockets, disks and other programs: six workers left two cores idle for a quarter of the time.
+    maxWorkers: availableParallelism() + 8,
+    // With isolation each file loads all modules again, which takes half as long as the tests.
     isolate: false,
     restoreMocks: true,
     projects: [

@@ -6,28 +6,28 @@ import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './fa
 import { type HttpAnswer, LostConnection } from './http.ts';
 import type { TokenDeps, Tokens } from './token.ts';
 
-/** The account of a login; `untold` when its app may not ask (scope `account_info.read`). */
-export type Told = Account | 'untold';
+/** The account of a login; `unreadable` when its app lacks the scope `account_info.read`. */
+export type LoginAccount = Account | 'unreadable';
 
 /**
- * Tokens that are given out only after `admit` has accepted their account, so that no call is made before. When `admit`
- * throws an `ApiError`, no call is ever made.
+ * Issues tokens only after `admit` has accepted their account, so that no call is made before. When `admit` throws an
+ * `ApiError`, no call is ever made.
  */
 export class AdmittedTokens implements Tokens {
-  readonly #questions = new SingleFlight<'whose', void>();
+  readonly #checks = new SingleFlight<'account', void>();
   #isAdmitted = false;
   #refusal: ApiError | undefined;
 
   constructor(
     private readonly tokens: Tokens,
     private readonly deps: TokenDeps,
-    private readonly admit: (told: Told) => Promise<void>,
+    private readonly admit: (account: LoginAccount) => Promise<void>,
   ) {}
 
   async current(signal: AbortSignal): Promise<string> {
     if (this.#refusal) throw this.#refusal;
     const token = await this.tokens.current(signal);
-    if (!this.#isAdmitted) await this.#questions.run('whose', (stop) => this.#ask(token, stop), signal);
+    if (!this.#isAdmitted) await this.#checks.run('account', (stop) => this.#check(token, stop), signal);
     return token;
   }
 
@@ -35,10 +35,10 @@ export class AdmittedTokens implements Tokens {
     return this.tokens.renew(token, signal);
   }
 
-  async #ask(token: string, signal: AbortSignal): Promise<void> {
-    const told = await this.#whose(token, signal);
+  async #check(token: string, signal: AbortSignal): Promise<void> {
+    const account = await this.#accountOf(token, signal);
     try {
-      await this.admit(told);
+      await this.admit(account);
     } catch (error) {
       if (error instanceof ApiError) this.#refusal = error;
       throw error;
@@ -46,7 +46,7 @@ export class AdmittedTokens implements Tokens {
     this.#isAdmitted = true;
   }
 
-  async #whose(token: string, signal: AbortSignal): Promise<Told> {
+  async #accountOf(token: string, signal: AbortSignal): Promise<LoginAccount> {
     const { headers, route, ...request } = accountRequest();
     const authorized = { ...request, headers: { ...headers, authorization: `Bearer ${token}` } };
     try {
@@ -60,11 +60,11 @@ export class AdmittedTokens implements Tokens {
     }
   }
 
-  #read(answer: HttpAnswer, route: string): Told {
+  #read(answer: HttpAnswer, route: string): LoginAccount {
     if (answer.status !== 200) {
       const failure = failureOfAnswer(answer, route, this.deps.clock.now());
       if (isOutage(failure.error)) throw harmless(failure);
-      return 'untold';
+      return 'unreadable';
     }
     try {
       return readAccount(answer);
@@ -74,7 +74,7 @@ export class AdmittedTokens implements Tokens {
   }
 }
 
-/** Marks a failed question as harmless: the call that it was asked for has not been made. */
+/** Returns the failure without an unknown outcome: the call that waits for the check has not been made. */
 function harmless({ reason, error, retryAfterMs }: CallFailure): CallFailure {
   return new CallFailure(reason, error, { retryAfterMs });
 }

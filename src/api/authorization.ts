@@ -13,7 +13,7 @@ const VERIFIER_BYTES = 64;
 const TOKEN_ROUTE = 'oauth2/token';
 const REVOKE_ROUTE = 'auth/token/revoke';
 
-/** Proof that a code is exchanged by the program that asked for it (RFC 7636). */
+/** Proof that the program that exchanges a code also requested it (RFC 7636). */
 export interface Proof {
   readonly verifier: string;
   /** The verifier's SHA-256, which need not be kept secret. */
@@ -58,7 +58,7 @@ export interface CodeExchange {
   readonly code: string;
   readonly appKey: string;
   readonly verifier: string;
-  /** As it was in the authorization request. */
+  /** The redirect address of the authorization request. */
   readonly redirectUri?: string | undefined;
 }
 

@@ -10,8 +10,8 @@ export class CallAvailability implements Availability {
   readonly #listeners = new Set<() => void>();
   #awaySince: Instant | undefined;
   /** Whether the service was away since the listeners were last called. */
-  #isReturnUntold = false;
-  #nextTelling: Instant = LONG_AGO;
+  #isReturnUnreported = false;
+  #nextReport: Instant = LONG_AGO;
 
   constructor(private readonly clock: Clock) {}
 
@@ -24,20 +24,20 @@ export class CallAvailability implements Availability {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** To be called when a call has its result. */
+  /** Must be called when a call has its result. */
   succeeded(): void {
     this.#awaySince = undefined;
-    if (!this.#isReturnUntold || this.#nextTelling > this.clock.instant()) return;
-    this.#isReturnUntold = false;
-    this.#nextTelling = instantIn(this.clock, BACK_EVERY_MS);
+    if (!this.#isReturnUnreported || this.#nextReport > this.clock.instant()) return;
+    this.#isReturnUnreported = false;
+    this.#nextReport = instantIn(this.clock, BACK_EVERY_MS);
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** To be called when a call has failed, after all retries. A refusal is an answer too. */
+  /** Must be called when a call has failed, after all retries. A refusal is an answer too. */
   failed(error: unknown): void {
     if (isOutage(error)) {
       this.#awaySince ??= this.clock.instant();
-      this.#isReturnUntold = true;
+      this.#isReturnUnreported = true;
     } else if (error instanceof ApiError) this.succeeded();
   }
 }

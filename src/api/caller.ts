@@ -9,7 +9,7 @@ import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './fa
 import { type Http, type HttpAnswer, type HttpHead, type HttpStream, LostConnection } from './http.ts';
 import type { CallQueue, Lane } from './queue.ts';
 import type { CallRequest } from './request.ts';
-import { type RetryVerdict, retryVerdict } from './retry.ts';
+import { type RetryDecision, retryDecision } from './retry.ts';
 import type { Tokens } from './token.ts';
 import type { CommitFlight } from './write/commit-concurrency.ts';
 
@@ -30,7 +30,7 @@ export interface CallerDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;
-  /** In [0, 1). */
+  /** Returns numbers in [0, 1). */
   readonly random: () => number;
   /** How long after its trouble began a call is still retried. */
   readonly deadlineMs: number;
@@ -179,10 +179,10 @@ export class Caller {
         // It collided with our own commit, which ends soon: retry at once.
         if (number <= COLLISIONS_MAX) continue;
       }
-      const verdict = await this.#wait(call, outcome, { number, trouble, signal });
+      const decision = await this.#wait(call, outcome, { number, trouble, signal });
       const resolved = await this.#resolve(call, { failure: outcome, outcomeUnknown, trouble });
       if (resolved) return resolved.result;
-      if (!verdict.retry) throw outcome.final(outcomeUnknown, verdict.retryAfterMs);
+      if (!decision.retry) throw outcome.final(outcomeUnknown, decision.retryAfterMs);
     }
   }
 
@@ -191,32 +191,36 @@ export class Caller {
     call: { readonly lane: Lane | undefined; readonly request: CallRequest },
     failure: CallFailure,
     at: { readonly number: number; readonly trouble: Trouble; readonly signal: AbortSignal },
-  ): Promise<RetryVerdict> {
+  ): Promise<RetryDecision> {
     const { clock, queue, log, meter, random, deadlineMs } = this.deps;
     const troubleMs = at.trouble.since === undefined ? 0 : elapsedMs(clock, at.trouble.since);
-    const verdict = retryVerdict(failure, { number: at.number, elapsedMs: troubleMs, deadlineMs }, random());
+    const decision = retryDecision(
+      failure,
+      { number: at.number, elapsedMs: troubleMs, deadlineMs },
+      random(),
+    );
     const { lane, request } = call;
     if (lane && failure.reason === 'rate-limited') queue.limited(lane);
     const fields = { route: request.route, reason: failure.reason, try: at.number };
     const { requestId } = failure.error.details;
-    if (!verdict.retry) {
+    if (!decision.retry) {
       if (failure.reason !== 'refused')
         log.warn('call of the storage service failed', { ...fields, requestId });
       if (lane && (failure.reason === 'lost' || failure.reason === 'server'))
         queue.refuseLongWaiting(failure.error);
-      if (!lane || verdict.retryAfterMs === undefined) return verdict;
-      queue.pause(verdict.retryAfterMs);
+      if (!lane || decision.retryAfterMs === undefined) return decision;
+      queue.pause(decision.retryAfterMs);
       return { retry: false, retryAfterMs: queue.closedMs };
     }
     meter.retried(failure.reason);
     log.warn('retrying a call of the storage service', {
       ...fields,
-      delayMs: verdict.delayMs,
+      delayMs: decision.delayMs,
       requestId,
     });
-    if (lane && verdict.pausesAccount) queue.pause(verdict.delayMs);
-    await clock.sleep(verdict.delayMs, at.signal);
-    return verdict;
+    if (lane && decision.pausesAccount) queue.pause(decision.delayMs);
+    await clock.sleep(decision.delayMs, at.signal);
+    return decision;
   }
 
   /** Asks the call's `resolve` whether it was carried out after all. */

@@ -1,7 +1,7 @@
 import { type Clock, momentNow } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
-import { AdmittedTokens, type Told } from './account-check.ts';
+import { AdmittedTokens, type LoginAccount } from './account-check.ts';
 import { CallAvailability } from './availability.ts';
 import { Caller } from './caller.ts';
 import type { Client } from './context.ts';
@@ -42,7 +42,7 @@ export interface RemoteOptions {
    * Called once, before the first call, with the account of the login. No call is made until it resolves. When it throws
    * an `ApiError`, every call throws that.
    */
-  readonly admit?: ((told: Told) => Promise<void>) | undefined;
+  readonly admit?: ((account: LoginAccount) => Promise<void>) | undefined;
 }
 
 /** Default of `deadlineMs`: davfs2 and Cyberduck give up after 30 s, and must see the error before that. */

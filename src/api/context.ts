@@ -4,7 +4,7 @@ import type { Meter } from '../util/meter.ts';
 import type { Caller } from './caller.ts';
 import type { DriveRoot } from './drive-root.ts';
 
-/** What all groups of calls share. A file of its own, because `client.ts` imports those that use it. */
+/** The parts that all groups of calls share. A file of its own, because `client.ts` imports the groups. */
 export interface Client {
   readonly caller: Caller;
   readonly root: DriveRoot;

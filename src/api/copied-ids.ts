@@ -8,7 +8,7 @@ import type { Entry } from './remote.ts';
 interface Copy {
   readonly from: Path;
   readonly to: Path;
-  /** When the first try began. */
+  /** Time of the first try. */
   readonly started: Moment;
 }
 

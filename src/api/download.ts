@@ -32,7 +32,7 @@ export function downloadsOf({ caller }: Client): Pick<Remote, 'download'> {
   };
 }
 
-/** Throws when the answer is not for the revision or range that was asked for. */
+/** Throws when the answer is not for the requested revision or range. */
 function checkHead(head: HttpHead, file: FileEntry, range: ByteRange | undefined): void {
   // Not verified as a type: the fields are compared at once.
   const result = parseHeaderJson(head.header('dropbox-api-result') ?? '') as FileMetadata;

@@ -41,7 +41,7 @@ export class DriveRoot {
   /** Returns the path on the wire of an entry to be changed. Throws `no-permission` for the drive's root. */
   belowRoot(path: Path): string {
     if (path === ROOT)
-      throw new ApiError('no-permission', 'the root of the drive cannot be made, moved or removed');
+      throw new ApiError('no-permission', 'the root of the drive cannot be created, moved or removed');
     return this.toWire(path);
   }
 

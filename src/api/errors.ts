@@ -1,4 +1,4 @@
-/** Why a call failed: one name for each way to react. */
+/** The reasons of a failed call: one name for each way to react. */
 const API_FAILURES = [
   'not-found',
   'not-file',
@@ -60,9 +60,12 @@ export class ApiError extends Error {
       readonly summary?: string;
       readonly requestId?: string;
       readonly retryAfterMs?: number;
-      /** With `incorrect-offset`. */
+      /** Present with `incorrect-offset`. */
       readonly correctOffset?: number;
-      /** A download ended before its last byte: the received bytes are good, and the rest can be asked for again. */
+      /**
+       * Present if a download ended before its last byte: the received bytes are good, and the rest can be requested
+       * again.
+       */
       readonly cut?: { readonly receivedBytes: number };
       /** The call was certainly not carried out. */
       readonly isUndone?: boolean;

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../util/clock.ts';
 import { AnswerDeadline, inSteadyProgress } from './answer-deadline.ts';
 
 const load = createRequire(import.meta.url);
-// Of undici only what is used here: fetch, WebSocket, caches and mocks triple the time that loading it takes.
+// Only the used parts of undici: fetch, WebSocket, caches and mocks would triple its loading time.
 const UndiciPool: typeof Pool = load('undici/lib/dispatcher/pool.js');
 const sendRequest: (
   this: Dispatcher,
@@ -67,9 +67,9 @@ export interface HttpTimeouts {
   readonly connectMs: number;
   /** Time from the end of the request to the head of the answer. */
   readonly answerMs: number;
-  /** The same for a first try. */
+  /** `answerMs` of a first try. */
   readonly firstAnswerMs: number;
-  /** The same for calls that move or remove many files at once; Dropbox may take a minute. */
+  /** `answerMs` of calls that move or remove many files at once; Dropbox may take a minute. */
   readonly slowAnswerMs: number;
   /** How long an answer's body may bring almost no bytes. */
   readonly silenceMs: number;

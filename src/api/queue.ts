@@ -50,8 +50,8 @@ const CONTENT_LANES: Readonly<Record<Exclude<Lane, 'metadata'>, { priority: numb
 const SHRINK_EVERY_MS = 1000;
 
 /**
- * A pause of up to `from` ms is kept as the service asked for it. The service never asks for more than some minutes: a
- * longer pause is a mistake of a proxy, and one call every `every` ms finds out whether it still holds.
+ * A pause of up to `from` ms is kept as the service requested it. The service never requests more than some minutes: a
+ * longer pause is a mistake of a proxy, and one call every `every` ms finds out whether it is over.
  */
 const TRIAL_MS = { from: 300_000, every: 60_000 };
 
@@ -89,7 +89,7 @@ export class CallQueue {
     prefetch: { waiting: 0, running: 0 },
   };
   #pausedUntil: Instant = LONG_AGO;
-  /** When the next call may go out during a pause that is too long to be believed. */
+  /** Time of the next call during a pause that is too long to be believed. */
   #nextTrial: Instant | undefined;
   #nextShrink: Instant = LONG_AGO;
   #lastSuccess: Instant = LONG_AGO;

@@ -17,7 +17,7 @@ export interface FileEntry {
   readonly contentHash?: string;
   /** The time that the writer gave (`client_modified`), in ms since 1970. */
   readonly modifiedMs: number;
-  /** When the service committed it (`server_modified`), in ms since 1970. */
+  /** Time of the commit at the service (`server_modified`), in ms since 1970. */
   readonly committedMs: number;
 }
 
@@ -45,13 +45,13 @@ export type Change =
 
 export interface Page {
   readonly changes: readonly Change[];
-  /** Where to continue: first with the rest of the listing, then with later changes. */
+  /** Position to continue from: first the rest of the listing, then later changes. */
   readonly cursor: string;
   readonly hasMore: boolean;
 }
 
 export interface Download {
-  /** The file in the revision whose bytes these are. */
+  /** The file in the revision of the bytes. */
   readonly file: FileEntry;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
@@ -98,7 +98,7 @@ export type EntryLocation = Path | 'outside';
 
 /** Whether the service answers, as the last finished call showed. */
 export interface Availability {
-  /** When a call first found the service away; `undefined` while it answers. */
+  /** Time at which a call first found the service away; `undefined` while it answers. */
   readonly awaySince: Instant | undefined;
   /** Calls `listener` when the service answers again after an outage. Returns a function that removes the listener. */
   onBack(listener: () => void): () => void;

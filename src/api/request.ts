@@ -60,7 +60,7 @@ export function parsed<T>(text: string): T {
   return JSON.parse(text);
 }
 
-/** Reads the answer of a call whose result is `null`. Any other text is not the service's, but a proxy's for example. */
+/** Reads the answer of a call with the result `null`. Any other text comes from another server, for example a proxy. */
 export function readNull({ text }: { readonly text: string }): undefined {
   if (parsed<unknown>(text) !== null) throw new TypeError('an answer other than null');
 }

@@ -1,4 +1,4 @@
-/** Why a call failed, as far as it matters for a retry. */
+/** The reason of a failed call, as a retry distinguishes it. */
 export type FailureReason =
   /** 429, `too_many_requests` or without a reason. */
   | 'rate-limited'
@@ -28,7 +28,7 @@ export interface Attempt {
   readonly deadlineMs: number;
 }
 
-export type RetryVerdict =
+export type RetryDecision =
   | {
       readonly retry: true;
       readonly delayMs: number;
@@ -44,14 +44,14 @@ const BACKOFF_MS_MAX = 30_000;
 /** The wait after `too_many_write_operations` without a number, in ms (RateLimitError's default). */
 const CONTENTION_MS = 1000;
 
-/** Maximum added to a wait that the service asked for, in ms, so that the refused calls do not all come back at once. */
+/** Maximum added to a wait that the service requested, in ms, so that the refused calls do not all return at once. */
 const SPREAD_MS = 250;
 
 /**
- * Decides whether to retry, and when: exponential backoff with full jitter, or the wait that the service asked for.
+ * Decides whether and when to retry: exponential backoff with full jitter, or the wait that the service requested.
  * `random` is in [0, 1). Pure: the caller waits.
  */
-export function retryVerdict(failure: RetryableFailure, attempt: Attempt, random: number): RetryVerdict {
+export function retryDecision(failure: RetryableFailure, attempt: Attempt, random: number): RetryDecision {
   if (failure.reason === 'refused' || failure.reason === 'stale-token') return { retry: false };
   const delayMs = delayOf(failure, attempt.number, random);
   if (attempt.elapsedMs + delayMs > attempt.deadlineMs) {

@@ -24,11 +24,14 @@ export type Credentials =
 /** The source of access tokens. Both methods throw `CallFailure`, or the signal's reason. */
 export interface Tokens {
   current(signal: AbortSignal): Promise<string>;
-  /** To be called when the service refused `token` as expired. Returns whether there is another one now. */
+  /**
+   * Renews the tokens. Must be called when the service refused `token` as expired. Returns whether there is another one
+   * now.
+   */
   renew(token: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** What a token source uses. `signal` is aborted when the client closes. */
+/** The parts that a token source uses. `signal` is aborted when the client closes. */
 export interface TokenDeps {
   readonly send: (request: HttpRequest, signal: AbortSignal) => Promise<HttpAnswer>;
   readonly clock: Clock;

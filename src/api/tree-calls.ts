@@ -44,7 +44,7 @@ async function createFolder(client: Client, path: Path, signal: Signal): Promise
     async resolve({ outcomeUnknown, trouble }) {
       if (!outcomeUnknown) return undefined;
       const found = await statOf(client, path, { signal, trouble });
-      // A folder in another letter case was there before: ours would have the name that we asked for.
+      // A folder in another letter case was there before: ours would have the requested name.
       return found?.kind === 'folder' && found.name === nameOf(path) ? { result: found } : undefined;
     },
   });

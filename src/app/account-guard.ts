@@ -1,4 +1,4 @@
-import type { Told } from '../api/account-check.ts';
+import type { LoginAccount } from '../api/account-check.ts';
 import { createRemote, type HttpRemote, type RemoteOptions } from '../api/client.ts';
 import type { Account } from '../api/current-account.ts';
 import { ApiError, isOutage } from '../api/errors.ts';
@@ -39,21 +39,21 @@ export interface Claim {
  * returns the check that admits the drive's calls later.
  */
 export async function claimDrive(claim: Claim): Promise<RemoteOptions['admit']> {
-  const told = await whose(claim);
-  if (told === undefined) {
+  const account = await accountOfLogin(claim);
+  if (account === undefined) {
     claim.log.warn("cannot learn the login's account yet; no calls are made until then", {
       drive: claim.drive,
     });
     return (later) => admitLater(claim, later);
   }
-  await refuseMissingRoot(claim, told);
-  await settle(claim, told);
+  await refuseMissingRoot(claim, account);
+  await settle(claim, account);
   return undefined;
 }
 
-async function settle(claim: Claim, told: Told): Promise<void> {
+async function settle(claim: Claim, account: LoginAccount): Promise<void> {
   const { drive, state, journals, log } = claim;
-  if (told === 'untold') {
+  if (account === 'unreadable') {
     const [before] = await ownersOf(claim);
     if (before)
       throw new OtherOwner(
@@ -64,24 +64,24 @@ async function settle(claim: Claim, told: Told): Promise<void> {
     });
     return;
   }
-  const owner = ownerOf(claim, told);
+  const owner = ownerOf(claim, account);
   await refuseWaiting(claim, owner);
   await state.owners.set(drive, owner);
   await journals?.owners.set(drive, owner);
 }
 
 /** Admits the calls of an open drive. It was opened with the data of the previous owner, so any other owner is refused. */
-async function admitLater(claim: Claim, told: Told): Promise<void> {
+async function admitLater(claim: Claim, account: LoginAccount): Promise<void> {
   const { drive, log } = claim;
   try {
-    const owner = told === 'untold' ? undefined : ownerOf(claim, told);
+    const owner = account === 'unreadable' ? undefined : ownerOf(claim, account);
     const before = await ownersOf(claim);
     const other = owner && before.find((each) => !isSameOwner(each, owner));
     if (owner && other)
       throw new OtherOwner(
         `drive "${drive}" was opened with the data of ${shownOwner(other)}, but this login belongs to ${shownOwner(owner)}; restart davgate`,
       );
-    await settle(claim, told);
+    await settle(claim, account);
   } catch (error) {
     if (!(error instanceof OtherOwner)) throw error;
     log.error('the login does not belong to the owner of the stored data; no calls are made', {
@@ -125,12 +125,12 @@ function ownerOf({ service: { root } }: Claim, { id: accountId, email }: Account
 }
 
 /** Returns the login's account; `undefined` without an answer. Throws `DriveUnusable` if the service refuses the login. */
-async function whose(claim: Claim): Promise<Told | undefined> {
+async function accountOfLogin(claim: Claim): Promise<LoginAccount | undefined> {
   try {
     return await answerOf(claim, (remote, signal) => remote.account(signal));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.failure !== 'unauthorized') return isOutage(error) ? undefined : 'untold';
+    if (error.failure !== 'unauthorized') return isOutage(error) ? undefined : 'unreadable';
     const { apiUrl, credentials } = claim.service;
     const advice = adviceForRefusedLogin(credentials, error.details.summary);
     throw new DriveUnusable(
@@ -140,13 +140,13 @@ async function whose(claim: Claim): Promise<Told | undefined> {
 }
 
 /** Throws `DriveUnusable` if the drive's root is not a folder. Without an answer, later requests find that out. */
-async function refuseMissingRoot(claim: Claim, told: Told): Promise<void> {
+async function refuseMissingRoot(claim: Claim, account: LoginAccount): Promise<void> {
   const { root } = claim.service;
   if (root === '') return;
   const kind = await kindOfRoot(claim);
   if (kind === undefined || kind === 'folder') return;
-  const account = told === 'untold' ? '' : ` ${told.email}`;
-  const found = kind === 'nothing' ? `the account${account} has no folder ${root}` : `${root} is a file`;
+  const name = account === 'unreadable' ? '' : ` ${account.email}`;
+  const found = kind === 'nothing' ? `the account${name} has no folder ${root}` : `${root} is a file`;
   throw new DriveUnusable(
     `drive "${claim.drive}": ${found}; correct --root ("root" in a configuration file) or make the folder`,
   );

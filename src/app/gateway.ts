@@ -50,7 +50,7 @@ export async function startGateway(config: Config, log: Log): Promise<Gateway> {
       opened.add(await startControl({ socketPath: controlSocketIn(config), ...commands, log }));
     }
     const server = opened.add(await serve(config, { users, served, metrics, log }));
-    served.embedded?.leadLinksTo(`${publicUrlOf(config, server)}${LINKS_PATH}`);
+    served.embedded?.setLinkUrl(`${publicUrlOf(config, server)}${LINKS_PATH}`);
     return { url: server.url, madeUpPassword, reload: (next) => reload(server, config, next), close };
   } catch (error) {
     await close();

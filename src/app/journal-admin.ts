@@ -15,7 +15,7 @@ export interface KeptWrite {
   readonly sizeBytes: number;
   /** Milliseconds since 1970. */
   readonly writtenMs: number | undefined;
-  /** Why it is not at the service yet, or never will be. */
+  /** The reason why the write is not at the service. */
   readonly reason: string | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface RunningWrites {
   write(path: Path, bytes: AsyncIterable<Uint8Array>, sizeBytes: number): Promise<void>;
 }
 
-/** What `createJournalAdmin` needs of a drive. */
+/** The part of a drive that `createJournalAdmin` uses. */
 export interface JournaledDrive {
   readonly journal: Journal;
   /** Absent without a running gateway. */

@@ -23,7 +23,7 @@ export interface LockAdmin {
   removeLocks(choice: LockChoice): Promise<readonly ListedLock[]>;
 }
 
-/** What `createLockAdmin` needs of a drive. */
+/** The part of a drive that `createLockAdmin` uses. */
 export interface LockedDrive {
   readonly locks: Locks;
   /** Commits the placeholder under a lock, as UNLOCK does. Absent without a running gateway. */

@@ -1,3 +1,4 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { ConfigError, OPTIONS, type Setting, type SettingName, type Settings } from '../config/settings.ts';
 
 /** Returns the settings on a command line, `--name value` or `--name=value`. Throws `ConfigError` for anything else. */
@@ -26,4 +27,20 @@ function unknownFlag(flag: string): string {
   if (secret)
     return `${flag}: command lines are public; use the variable ${secret.variable} or a file for --config`;
   return `${flag}: no such option; davgate --help lists them`;
+}
+
+/** Parses the options of `davgate COMMAND`. Throws `ConfigError` for an unknown option. */
+export function optionsOf<Options extends NonNullable<ParseArgsConfig['options']>>(
+  command: string,
+  args: readonly string[],
+  options: Options,
+  { allowPositionals = false } = {},
+) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals });
+  } catch (error) {
+    // Node's second sentence explains how to write an argument that begins with a dash.
+    const reason = error instanceof Error ? error.message.split('. ')[0] : error;
+    throw new ConfigError(`${reason}; davgate ${command} --help lists the options`);
+  }
 }

@@ -1,4 +1,4 @@
-/** Who may use the drives. */
+/** The users who may use the drives. */
 export type Entry =
   /** Everyone on this machine. */
   | { readonly kind: 'open' }

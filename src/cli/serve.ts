@@ -1,4 +1,4 @@
-import { type Gateway, startGateway } from '../app/gateway.ts';
+import type { Gateway } from '../app/gateway.ts';
 import { type Config, resolveConfig } from '../config/configuration.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
 import { settingsOfArguments } from './arguments.ts';
@@ -10,7 +10,7 @@ import { namesOfCertificate, urlsForOthers } from './reachable.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 import { startWarnings } from './start-warnings.ts';
 
-/** `davgate [serve]`: serves the drive until it is told to stop. Resolves when it has drained. */
+/** `davgate [serve]`: serves the drive until a signal stops it. Resolves when it has drained. */
 export async function serve(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   const flags = settingsOfArguments(args);
   const read = () => {
@@ -19,6 +19,8 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
   };
   const { config, file } = read();
   const hasStarted = endWhenAskedWhileStarting();
+  // Not before the settings are accepted: loading the gateway takes longer than refusing them.
+  const { startGateway } = await import('../app/gateway.ts');
   const gateway = await startGateway(config, terminalLog);
   // Before the start is announced, so that a program that waits for the announcement can stop davgate in order.
   const stopped = untilAskedToStop(reloading(gateway, () => read().config));

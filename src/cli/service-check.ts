@@ -1,7 +1,7 @@
 import { type CheckProgress, checkService } from '../service/admin/check.ts';
 import { elapsedMs, systemClock } from '../util/clock.ts';
+import { optionsOf } from './arguments.ts';
 import { serviceDirectory } from './service-directory.ts';
-import { wordsOf } from './words.ts';
 
 const HELP = `Checks every block and every row of a stopped storage service, and changes nothing.
 
@@ -31,7 +31,7 @@ export async function serviceCheckCommand(
   let damages = 0;
   let progress: CheckProgress = { blocks: 0, bytes: 0, totalBlocks: 0, totalBytes: 0 };
   let shownAt = systemClock.instant();
-  const tell = (now: CheckProgress) => {
+  const report = (now: CheckProgress) => {
     progress = now;
     if (elapsedMs(systemClock, shownAt) < PROGRESS_MS) return;
     shownAt = systemClock.instant();
@@ -40,7 +40,7 @@ export async function serviceCheckCommand(
       `checked ${blocks} of ${totalBlocks} blocks, ${sizeOf(bytes)} of ${sizeOf(totalBytes)}\n`,
     );
   };
-  for await (const line of checkService(dataDirectory, tell)) {
+  for await (const line of checkService(dataDirectory, report)) {
     damages++;
     console.log(line);
   }
@@ -59,5 +59,5 @@ function sizeOf(bytes: number): string {
 
 function valuesOf(args: readonly string[]) {
   const options = { data: { type: 'string' }, help: { type: 'boolean' } } as const;
-  return wordsOf('service check', args, options).values;
+  return optionsOf('service check', args, options).values;
 }

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { dataHome } from '../config/xdg.ts';
 
-/** Where `davgate service` keeps its files: what `--data` says, or its place among the user's data. */
+/** Returns the directory of `davgate service`: `data` (`--data`), or the default in the user's data directory. */
 export function serviceDirectory(data: unknown, environment: NodeJS.ProcessEnv): string {
   return resolve(
     typeof data === 'string' && data !== '' ? data : join(dataHome(environment), 'davgate-service'),

@@ -8,11 +8,11 @@ import {
 } from '../service/faults/switches.ts';
 import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
 import { systemClock } from '../util/clock.ts';
+import { optionsOf } from './arguments.ts';
 import { terminalLog } from './log.ts';
 import { ADMIN_WORDS, adminCommand } from './service-admin/admin.ts';
 import { serviceDirectory } from './service-directory.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
-import { wordsOf } from './words.ts';
 
 const HELP = `The embedded storage service alone: the API over a local folder.
 
@@ -41,7 +41,7 @@ Shares go from 0 to 1:
 ${faultsHelp()}
 `;
 
-/** `davgate service`: serves the API until it is told to stop, and prints addresses, app and token. */
+/** `davgate service`: prints addresses, app and token, and serves the API until a signal stops it. */
 export async function serviceCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   if (ADMIN_WORDS.includes(args[0] ?? '')) return adminCommand(args, environment);
   const values = valuesOf(args);
@@ -135,7 +135,7 @@ function valuesOf(args: readonly string[]): Values {
     fault: { type: 'string', multiple: true },
     help: { type: 'boolean' },
   } as const;
-  return wordsOf('service', args, options).values;
+  return optionsOf('service', args, options).values;
 }
 
 /** Throws `ConfigError`. */

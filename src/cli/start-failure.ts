@@ -3,6 +3,7 @@
  * because errors from the service's thread arrive without their class.
  */
 const START_FAILURES: ReadonlySet<string> = new Set([
+  'AdminError',
   'ConfigError',
   'OtherOwner',
   'StateInUse',

@@ -2,7 +2,7 @@ import { parseUrl } from './address.ts';
 import { loginFile, readLogin, type StoredLogin } from './login-file.ts';
 import { ConfigError, oneOf, type Setting, type Settings } from './settings.ts';
 
-/** What DELETE does: see `--delete`. */
+/** The effect of DELETE: see `--delete`. */
 export type DeletePolicy = 'auto' | 'permanent' | 'trash';
 
 /** A login at a service. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What a client program needs. Methods read these fields and never the program's name. */
+/** The needs of a client program. Methods read these fields and never the program's name. */
 export interface Client {
   readonly name: string;
   readonly agent: RegExp;

@@ -17,7 +17,7 @@ export interface Drive {
   readonly state: DriveState;
 }
 
-/** What a method may use to answer one request. */
+/** The parts that a method may use to answer one request. */
 export interface Context {
   readonly exchange: Exchange;
   /** The request of `exchange`. Its body is read through `body`. */

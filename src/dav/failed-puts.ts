@@ -11,7 +11,7 @@ const REMEMBERED_MAX = 10_000;
  * version (rclone#3263): such a DELETE must be recoverable.
  */
 export class FailedPuts {
-  /** When each PUT failed, the oldest first. */
+  /** Times of failed PUTs, oldest first. */
   readonly #failures = new Map<string, Instant>();
 
   constructor(private readonly clock: Clock) {}

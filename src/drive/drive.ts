@@ -47,13 +47,13 @@ export interface DriveOptions {
   readonly log: Log;
   readonly meter?: Meter;
   readonly deletePolicy: DeletePolicy;
-  /** Where bodies wait while the service is slow. Without it clients wait. */
+  /** Spools bodies while the service is slow. Without it clients wait. */
   readonly spool?: Spool;
   /** Whether files of desktop systems (`.DS_Store`, `._*`) are kept on this machine; default: on. */
   readonly keepsLocalFiles?: boolean;
   /** How long a placeholder waits for its body, in ms. */
   readonly placeholderMs?: number;
-  /** With a journal, a write is acknowledged once it is in there, and sent to the service afterwards. */
+  /** The journal of write-back mode: a write is acknowledged once it is there, and sent to the service afterwards. */
   readonly journal?: Journal;
   readonly journalLimits?: Partial<JournalLimits>;
   /** How long cached answers are used while the change feed is down, in ms. */
@@ -86,16 +86,22 @@ export interface OpenDrive extends Files {
   close(over: AbortSignal): Promise<void>;
 }
 
-/** Finder and Explorer send the body within a second after the empty file, slow machines within a few. */
+/**
+ * How long a placeholder waits for its body, in ms. Finder and Explorer send the body within a second, slow machines
+ * within a few.
+ */
 const PLACEHOLDER_MS = 5_000;
 
-/** About as long as clients cache a listing themselves. */
+/** How long cached answers are used while the change feed is down, in ms: about as long as clients cache a listing. */
 const STALE_MS = 10_000;
 
-/** Changes by others have to be visible within a second, and the request takes its time too. */
+/**
+ * Shortest time between two requests for changes, in ms. Changes by others must be visible within a second, and the
+ * request takes its time too.
+ */
 const FEED_EVERY_MS = 600;
 
-/** Room for about 100,000 entries. */
+/** Size of the metadata cache, in bytes: about 100,000 entries. */
 const METADATA_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Opens one drive of the storage service. Starts calls to the service, but waits for none of them. */

@@ -1,12 +1,12 @@
 import { ApiError, type ApiFailure } from '../api/errors.ts';
 
-/** Every way in which work on a drive can fail, in the terms of a file system. */
+/** The failures of a drive, in the terms of a file system. */
 export const FAULTS = [
-  /** Nothing is there; the service has said so. */
+  /** The service has no such entry. */
   'not-found',
   /** The parent folder does not exist. */
   'parent-missing',
-  /** Something is there already. */
+  /** The target exists already. */
   'exists',
   'not-a-folder',
   'is-a-folder',

@@ -19,7 +19,7 @@ export interface Listing {
 
 export interface Written {
   readonly entry: Entry;
-  /** Whether nothing was there before. */
+  /** Whether the write created the file. */
   readonly created: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface WriteOptions {
   readonly mode: WriteMode;
   /** The announced length of the body, in bytes. A body of another length is not committed. */
   readonly sizeBytes?: number;
-  /** Milliseconds since 1970. */
+  /** Modification time, in ms since 1970. */
   readonly modifiedMs?: number;
 }
 
@@ -50,16 +50,16 @@ export interface FreeSpace {
 }
 
 /**
- * The upper seam: one drive as the protocol sees it. Every failure is a `FileError`; a missing entry is `undefined`. Every
- * call sees what earlier calls have acknowledged. All methods may be called in parallel.
+ * One drive as the protocol layer sees it. Every failure is a `FileError`; a missing entry is `undefined`. Every call
+ * sees the effects of all acknowledged calls. All methods may be called in parallel.
  */
 export interface Files {
   /** Returns the entry at `path`, without a call while the change feed is alive and the parent is cached. */
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined>;
   /**
-   * As `stat`, before a write. While the service is unavailable the last known state decides, also that nothing was
-   * there. `isPinned`: the write replaces only what is there now, so the service is asked even about a cached entry, if
-   * it answers soon.
+   * Like `stat`, before a write. While the service is unavailable, the last known state decides, also the last known
+   * absence. `isPinned`: the write depends on the current revision, so the service is asked even about a cached entry,
+   * if it answers soon.
    */
   statForWrite(
     path: Path,
@@ -67,21 +67,21 @@ export interface Files {
     signal?: AbortSignal,
   ): Promise<Entry | undefined>;
   /**
-   * Throws `not-found` or `not-a-folder`. `isCovered`: whether the caller knows by itself what is at a path; such a path
-   * may be missing while the service is unavailable.
+   * Lists a folder. Throws `not-found` or `not-a-folder`. `isCovered`: whether the caller has its own entry for a path;
+   * such a path may be missing while the service is unavailable.
    */
   list(folder: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing>;
   /** Lists every folder at and below `folder`, parents first; for depth infinity. */
   walk(folder: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): AsyncIterable<Listing>;
   /**
-   * Reads bytes of exactly this revision; without `range`, all of them. They end early only by throwing, and a whole read
-   * ends only with the right content hash. Ending the iteration ends the download.
+   * Reads bytes of exactly this revision; without `range`, all of them. The bytes end early only by throwing, and a
+   * whole read ends only with the right content hash. Ending the iteration ends the download.
    */
   read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * Reads all of `body` and resolves when it is stored as the drive's write mode promises. When `body` throws, or has not
-   * the announced length, nothing is written and the old content stays. Throws `changed` when the condition in `mode` is
-   * false, `is-a-folder`, `parent-missing`, `bad-name`, `no-space`.
+   * Reads all of `body` and resolves when it is stored as the drive's write mode promises. When `body` throws or has
+   * another length than announced, nothing is written and the old content stays. Throws `changed` when the condition in
+   * `mode` is false, `is-a-folder`, `parent-missing`, `bad-name`, `no-space`.
    */
   write(
     path: Path,
@@ -90,30 +90,33 @@ export interface Files {
     signal?: AbortSignal,
   ): Promise<Written>;
   /**
-   * Keeps an empty file at `path` as a placeholder for `waitMs` from now, and creates one when nothing is there: the first
-   * half of a create, whose body follows. A file that is committed already stays as it is.
+   * Keeps an empty file at `path` as a placeholder for `waitMs` from now, or creates one if the path is free: the first
+   * half of a create, whose body follows. A committed file stays unchanged.
    */
   keepPlaceholder(path: Path, waitMs: number): Promise<Written>;
   /** Commits the placeholder at `path`, if there is one. */
   commitPlaceholder(path: Path): Promise<void>;
-  /** Throws `exists` or `parent-missing`. */
+  /** Creates a folder. Throws `exists` or `parent-missing`. */
   createFolder(path: Path): Promise<FolderEntry>;
   /**
-   * Removes a file, or a folder with everything below it. `recoverable` requires a deletion that can be undone. With `rev`,
-   * removes only this revision of a file. Throws `not-found`, and `changed` for another revision.
+   * Removes a file, or a folder with everything below it. `recoverable` requires a deletion that can be undone. With
+   * `rev`, removes only this revision of a file. Throws `not-found`, and `changed` for another revision.
    */
   remove(path: Path, options: RemoveOptions): Promise<void>;
   /**
-   * Copies a file, or a folder: with everything below it, or without when `shallow`. Throws `exists` when something is at
-   * `to` and `overwrite` is off, `parent-missing`, `into-itself`, `not-found`, and `changed` for another revision than
-   * `options` names. After a failure the old target is still there.
+   * Copies a file, or a folder: with everything below it, or without when `shallow`. Throws `exists` when the target
+   * exists and `overwrite` is off, `parent-missing`, `into-itself`, `not-found`, and `changed` for another revision
+   * than `options` names. After a failure the old target still exists.
    */
   copy(from: Path, to: Path, options: RelocateOptions & { readonly shallow: boolean }): Promise<Written>;
-  /** As `copy`, always with everything below. `from` and `to` may differ only in letter case. */
+  /**
+   * Moves a file or a folder with everything below it. Throws like `copy`. `from` and `to` may differ only in letter
+   * case.
+   */
   move(from: Path, to: Path, options: RelocateOptions): Promise<Written>;
   /** Sets the modification time at `path`, until the content changes. */
   setModified(path: Path, modifiedMs: number): Promise<Entry>;
-  /** Returns `undefined` when the service names no limit or is unavailable. */
+  /** Returns the free space; `undefined` when the service names no limit or is unavailable. */
   freeSpace(signal?: AbortSignal): Promise<FreeSpace | undefined>;
   sharedLink(path: Path, signal?: AbortSignal): Promise<SharedLink | undefined>;
   /** Creates a shared link in place of an existing one. Throws `unsupported` with the service's reason. */

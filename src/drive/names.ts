@@ -28,14 +28,14 @@ const LITTER = new Set(
   ].map(foldName),
 );
 
-/** AppleDouble files (macOS), owner files of Microsoft Office and LibreOffice. */
+/** AppleDouble files (macOS), and owner files of Microsoft Office and LibreOffice. */
 const LITTER_PATTERN = /^(\._.|~\$.|\.~lock\..*#$)/s;
 
 export function isLitter(name: string): boolean {
   return LITTER_PATTERN.test(name) || LITTER.has(foldName(name));
 }
 
-/** Whether `path` or a folder above it has such a name. */
+/** Returns whether `path` or a folder above it has such a name. */
 export function isWithinLitter(path: Path): boolean {
   return namesOf(path).some(isLitter);
 }
@@ -53,14 +53,14 @@ export function isWaiting(name: string): boolean {
   return name.startsWith(WAITING_PREFIX);
 }
 
-/** Whether `path` or a folder above it has the hidden name of a replaced entry. */
+/** Returns whether `path` or a folder above it has the hidden name of a replaced entry. */
 export function isWithinWaiting(path: Path): boolean {
   return path.includes(`/${WAITING_PREFIX}`);
 }
 
 /**
- * Whether the service may refuse the name of `path`, as it is known to do with some (service-api.md §9.1): then the service
- * is asked before anything is acknowledged.
+ * Returns whether the service may refuse the name of `path` (service-api.md §9.1). Then a write waits for the service
+ * before it is acknowledged.
  */
 export function isDoubtful(path: Path): boolean {
   const name = nameOf(path);

@@ -7,20 +7,20 @@ interface Holder {
 }
 
 /**
- * Shared and exclusive locks on paths within this process. Two locks overlap when a path of one equals a path of the other
- * or lies above it. Each lock waits only for earlier ones, so that the order is that of the calls and nobody starves. The
- * holder of a lock must not request another one that overlaps it: it would wait for itself.
+ * Shared and exclusive locks on paths within this process. Two locks overlap when a path of one equals a path of the
+ * other or lies above it. Each lock waits only for earlier ones, so that locks are granted in the order of the calls.
+ * The holder of a lock must not request another one that overlaps it: it would wait for itself.
  */
 export class PathLocks {
   readonly #shared = new Set<Holder>();
   readonly #exclusive = new Set<Holder>();
 
-  /** Does `work` while no exclusive lock that overlaps is held. */
+  /** Runs `work` while no overlapping exclusive lock is held. */
   shared<T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> {
     return enter(this.#shared, paths, [this.#exclusive], work);
   }
 
-  /** Does `work` while no other lock that overlaps is held. */
+  /** Runs `work` while no other overlapping lock is held. */
   exclusive<T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> {
     return enter(this.#exclusive, paths, [this.#shared, this.#exclusive], work);
   }

@@ -11,7 +11,7 @@ export interface PlaceholdersOptions {
   readonly store: PlaceholderStore;
   readonly clock: Clock;
   readonly log: Log;
-  /** Commits the empty file. Returns whether the placeholder is done with, and is to be forgotten. */
+  /** Commits the empty file. Returns whether the placeholder can be removed. */
   readonly commit: (placeholder: Placeholder) => Promise<boolean>;
 }
 
@@ -102,7 +102,7 @@ export class Placeholders {
     }
   }
 
-  /** Does `work` while no placeholder at `path` or below is committed. Waits for commits that have begun. */
+  /** Runs `work` while no placeholder at `path` or below is committed. Waits for commits that have begun. */
   async withCommitsPaused<T>(path: Path, work: () => Promise<T>): Promise<T> {
     const keys = (await this.within(path)).map((placeholder) => keyOf(placeholder.path));
     for (const key of keys) this.#pauses.set(key, (this.#pauses.get(key) ?? 0) + 1);
@@ -158,7 +158,7 @@ export class Placeholders {
       if (placeholder) {
         if (await commit(placeholder)) await this.forget(path);
       }
-      // Another gateway has committed or removed it. Without this it would stay due for ever.
+      // Another gateway has committed or removed it. Without this it would stay due.
       else if (this.#due.get(key) === due) this.#due.delete(key);
     } catch (error) {
       log.warn('cannot commit an empty file yet; davgate keeps it and tries again', {

@@ -17,7 +17,7 @@ const SWEEP_EVERY_MS = 24 * 3_600_000;
 /** Pause between two calls, in ms: for ids that are probably gone, and for all others. */
 const PACE_MS = { suspected: 100, swept: 5_000 };
 
-/** How many ids are checked at the faster pace after a doubt. */
+/** Number of ids that are checked at the faster pace after a doubt. */
 const QUICK_MAX = 200;
 
 /** Maximum number of suspected ids; the next sweep finds the others. */
@@ -63,7 +63,7 @@ export class StateCollector {
     if (kept.length > 0) this.#alarm.ring();
   }
 
-  /** Files with unknown ids were deleted: queues all ids that have state. */
+  /** Queues all ids that have state. Called after files with unknown ids were deleted. */
   async doubt(): Promise<void> {
     const kept = await this.#keptIds();
     const waiting = new Set(this.#swept);

@@ -14,7 +14,7 @@ export interface Access {
 /** Answers an admitted request. Resolves when all work on it is done, also work that outlives the client. */
 export type Handle = (exchange: Exchange, access: Access) => Promise<void>;
 
-/** What decides whether a request of the gateway reaches the drive. */
+/** The rules that decide whether a request of the gateway reaches the drive. */
 export interface AdmissionRules extends Monitored {
   readonly handle: Handle;
   /** `undefined`: no login is needed. */
@@ -64,16 +64,16 @@ async function loginOf(
   credentials: Credentials | undefined,
 ): Promise<Access | Refusal | undefined> {
   if (!credentials) return { user: undefined };
-  const verdict = await Promise.race([credentials.check(request.headers.authorization, address), ended]);
-  if (!verdict) return undefined;
-  if (verdict === 'unauthorized')
+  const result = await Promise.race([credentials.check(request.headers.authorization, address), ended]);
+  if (!result) return undefined;
+  if (result === 'unauthorized')
     return {
       status: 401,
       text: 'Log in with a user and password of this davgate.',
       headers: { 'WWW-Authenticate': 'Basic realm="davgate", charset="UTF-8"' },
     };
-  if ('user' in verdict) return verdict;
-  const seconds = Math.ceil(verdict.retryAfterMs / 1000);
+  if ('user' in result) return result;
+  const seconds = Math.ceil(result.retryAfterMs / 1000);
   return {
     status: 429,
     text: `Too many wrong passwords; try again in ${seconds} seconds.`,

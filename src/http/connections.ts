@@ -17,7 +17,7 @@ export class Connection {
   isRefused = false;
   /** Whether one of its requests had valid credentials. */
   isAuthenticated = false;
-  /** When its last request ended. */
+  /** Time at which its last request ended. */
   idleSince: Instant;
   /** The socket that carries HTTP: with TLS not the accepted one. */
   socket: Socket;

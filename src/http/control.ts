@@ -12,7 +12,7 @@ export interface ControlCommands {
   removeLocks(choice: Readonly<Record<string, string>>): Promise<readonly object[]>;
 }
 
-/** The same for pending and lost writes. */
+/** Commands for pending and lost writes. */
 export interface JournalCommands {
   list(): Promise<readonly object[]>;
   /** `undefined` unless exactly one write has this id. */
@@ -24,12 +24,12 @@ export interface JournalCommands {
 }
 
 interface CommandOutcome {
-  /** Why the command was refused. */
+  /** The reason of the refusal. */
   readonly refused?: string;
 }
 
 export interface ControlOptions {
-  /** In a directory that only this user may enter, and that only this process uses. */
+  /** Path of the socket, in a directory that only this user may enter and only this process uses. */
   readonly socketPath: string;
   readonly commands: ControlCommands;
   readonly journal: JournalCommands;
@@ -101,7 +101,7 @@ async function answer(
     return say(response, 200, await commands.removeLocks(Object.fromEntries(searchParams)));
   } catch (error) {
     log.error('control command failed', { method, reason: String(error) });
-    // In the middle of a body only the connection can tell.
+    // Once a part of a body was sent, only a broken connection shows the failure.
     if (response.headersSent) response.destroy();
     else say(response, 500, undefined);
   }

@@ -15,7 +15,7 @@ export interface User {
 }
 
 /** The result of a login. */
-export type LoginVerdict = { readonly user: User } | 'unauthorized' | { readonly retryAfterMs: number };
+export type LoginResult = { readonly user: User } | 'unauthorized' | { readonly retryAfterMs: number };
 
 /** How long checked credentials are remembered, in ms: meanwhile they cost no hash. */
 const KNOWN_MS = 10 * 60_000;
@@ -44,7 +44,7 @@ export class Credentials {
     max: KNOWN_MAX,
   });
   readonly #wrong = new LRUCache<string, { readonly until: Instant }>({ max: KNOWN_MAX });
-  readonly #running = new Map<string, Promise<LoginVerdict>>();
+  readonly #running = new Map<string, Promise<LoginResult>>();
 
   /** Throws `PasswordHashError` for a user without a usable hash. */
   constructor(
@@ -69,7 +69,7 @@ export class Credentials {
   }
 
   /** Checks an `Authorization` header from `address`. The first check costs a password hash, later ones a digest. */
-  async check(authorization: string | undefined, address: string): Promise<LoginVerdict> {
+  async check(authorization: string | undefined, address: string): Promise<LoginResult> {
     if (authorization === undefined) return 'unauthorized';
     const key = createHmac('sha256', this.#key).update(authorization).digest('base64');
     const known = this.#remembered(key);
@@ -78,7 +78,7 @@ export class Credentials {
     return running;
   }
 
-  #remembered(key: string): LoginVerdict | undefined {
+  #remembered(key: string): LoginResult | undefined {
     const now = this.#clock.instant();
     const right = this.#right.get(key);
     if (right && now < right.until) {
@@ -91,7 +91,7 @@ export class Credentials {
     return wrong && now < wrong.until ? 'unauthorized' : undefined;
   }
 
-  #start(key: string, authorization: string, address: string): Promise<LoginVerdict> {
+  #start(key: string, authorization: string, address: string): Promise<LoginResult> {
     const running = this.#verify(key, authorization, address).finally(() => {
       if (this.#running.get(key) === running) this.#running.delete(key);
     });
@@ -99,7 +99,7 @@ export class Credentials {
     return running;
   }
 
-  async #verify(key: string, authorization: string, address: string): Promise<LoginVerdict> {
+  async #verify(key: string, authorization: string, address: string): Promise<LoginResult> {
     const login = parseBasic(authorization);
     if (!login) return 'unauthorized';
     const users = this.#users;

@@ -27,7 +27,7 @@ export interface Content {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** Why a request is not served. */
+/** A reason for not serving a request. */
 export interface Refusal {
   readonly status: number;
   /** One sentence for a person: what was wrong and what to do. */

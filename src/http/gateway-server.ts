@@ -42,7 +42,7 @@ export interface GatewayServerOptions {
 }
 
 export interface GatewayServer {
-  /** With a slash at the end; names this machine when the server listens on all its addresses. */
+  /** Address with a slash at the end; names this machine when the server listens on all its addresses. */
   readonly url: string;
   readonly port: number;
   /**

@@ -4,7 +4,7 @@ import type { Connections } from './connections.ts';
 import type { Exchange } from './exchange.ts';
 import type { ListenerLimits } from './limits.ts';
 
-/** How often the connections are checked within the shortest timeout. */
+/** Number of checks of all connections within the shortest timeout. */
 const CHECKS = 4;
 
 /** A byte count, and since when it has not changed. */

@@ -14,11 +14,11 @@ const LINGER_MS = 2_000;
 
 interface Malformation {
   readonly status: number;
-  /** What was wrong and what to do, for the developer of a client. */
+  /** The defect and its correction, for the developer of a client. */
   readonly reason: string;
 }
 
-/** By error code of Node's parser (llhttp), and `CONNECT`. */
+/** Malformations by error code of Node's parser (llhttp), and of `CONNECT`. */
 const MALFORMATIONS: Readonly<Record<string, Malformation>> = {
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
@@ -134,7 +134,7 @@ async function refuseOn(
   const broken = before.find(({ request }) => !request.complete);
   // Complete requests before the malformed one get their answers first.
   await Promise.all(before.filter((exchange) => exchange !== broken).map(({ ended }) => ended));
-  // In the middle of an answer, a second one would be read as a part of it.
+  // A second answer in the middle of the first would be read as a part of it.
   if (broken?.response.headersSent) socket.destroy();
   else await answer(socket, broken ? { ...malformed, method: broken.request.method } : malformed, options);
 }

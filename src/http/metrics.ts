@@ -29,7 +29,7 @@ export interface DriveGauges {
     readonly files: number;
     readonly bytes: number;
     readonly lostFiles: number;
-    /** Why its writes cannot leave the journal. */
+    /** The reason why its writes cannot leave the journal. */
     readonly trouble?: string;
   };
 }

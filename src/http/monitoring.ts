@@ -12,7 +12,7 @@ const METRICS_PATH = '/.davgate/metrics';
 /** Facts for the operator. Nothing of a user, a path or a login. */
 export type Health = Readonly<Record<string, string | number | boolean>>;
 
-/** What a gateway tells its operator. */
+/** The facts that a gateway reports to its operator. */
 export interface Monitored {
   readonly health: () => Health;
   readonly metrics: Metrics | undefined;

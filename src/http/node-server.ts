@@ -10,7 +10,7 @@ export interface CertificateFiles {
   readonly keyFile: string;
 }
 
-/** How often overdue headers are looked for while a header may take its time. */
+/** Number of checks for overdue headers within the timeout of a header. */
 const HEADER_CHECKS = 4;
 
 /** The address cannot be listened on; `message` names it and says what to do. */

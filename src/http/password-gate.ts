@@ -106,7 +106,7 @@ const WAITING_UNKNOWN_MAX = 32;
 /** Maximum number of waiting tries of one client. */
 const WAITING_PER_CLIENT_MAX = 8;
 
-/** When a client may try again after it was turned away, in ms. */
+/** Time after which a client that was turned away may try again, in ms. */
 const BUSY_RETRY_MS = 5_000;
 
 export interface PasswordGateOptions {
@@ -115,7 +115,7 @@ export interface PasswordGateOptions {
   readonly longestWaitMs: number;
   /** Maximum delay of an answer, in ms. A try that has to wait longer is refused at once with the time to wait. */
   readonly delayMsMax: number;
-  /** When aborted, delayed tries are refused at once. */
+  /** Aborts delayed tries at shutdown: they are refused at once. */
   readonly closing: AbortSignal;
 }
 

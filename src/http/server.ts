@@ -42,7 +42,7 @@ export interface ServerOptions {
 /** A listening HTTP server, of the gateway or of the service. */
 export interface HttpServer {
   readonly port: number;
-  /** With a slash at the end; names this machine when the server listens on all its addresses. */
+  /** Address with a slash at the end; names this machine when the server listens on all its addresses. */
   readonly url: string;
   /**
    * Takes no new connection, lets running requests go on until `over`, and resolves when all connections are closed.

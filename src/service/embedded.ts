@@ -8,8 +8,8 @@ export interface EmbeddedService {
   readonly url: string;
   /** Access tokens by drive name. */
   readonly tokens: ReadonlyMap<string, string>;
-  /** Makes shared links begin with `url`, where the gateway forwards requests to the service. */
-  leadLinksTo(url: string): void;
+  /** Sets the start of shared links: the gateway forwards requests below `url` to the service. */
+  setLinkUrl(url: string): void;
   close(): Promise<void>;
 }
 
@@ -26,9 +26,9 @@ export interface ThreadOptions {
 const NEW_OBJECTS_MB = 6;
 
 /** Messages to the thread. */
-export type ToThread = { readonly kind: 'close' } | { readonly kind: 'lead-links'; readonly url: string };
+export type ToThread = { readonly kind: 'close' } | { readonly kind: 'set-link-url'; readonly url: string };
 
-/** Messages from the thread. They carry the name of an error, because its class is lost on the way. */
+/** Messages from the thread. An error is sent with its name, because messages lose its class. */
 export type FromThread =
   | { readonly kind: 'started'; readonly url: string; readonly tokens: ReadonlyMap<string, string> }
   | { readonly kind: 'failed'; readonly name: string; readonly message: string }
@@ -70,13 +70,13 @@ export async function startEmbeddedService(workerData: ThreadOptions, log: Log):
   // An error in the thread after the start is a defect. The gateway cannot work without its service, and a restart
   // finds everything that was acknowledged, so the process ends.
   worker.removeAllListeners('error');
-  const tell = (message: ToThread) => worker.postMessage(message);
+  const send = (message: ToThread) => worker.postMessage(message);
   return {
     url: started.url,
     tokens: started.tokens,
-    leadLinksTo: (url) => tell({ kind: 'lead-links', url }),
+    setLinkUrl: (url) => send({ kind: 'set-link-url', url }),
     async close() {
-      tell({ kind: 'close' });
+      send({ kind: 'close' });
       await exited;
     },
   };

@@ -69,7 +69,7 @@ export interface ServiceOptions {
 interface GrantRequest {
   readonly accountId: string;
   readonly scopes: readonly Scope[];
-  /** When the access token expires; never by default. */
+  /** Expiry of the access token; never by default. */
   readonly expiresMs?: number;
 }
 
@@ -94,8 +94,8 @@ export interface RunningService {
    * the old certificate.
    */
   renewCertificate(): void;
-  /** Makes links begin with `url`, where a proxy forwards requests to the service: `https://drive.example/.davgate`. */
-  leadLinksTo(url: string): void;
+  /** Sets the start of links to a URL below which a proxy forwards requests: `https://drive.example/.davgate`. */
+  setLinkUrl(url: string): void;
   /** Replaces the faults that are injected. Throws `FaultSettingError`. */
   setFaults(faults: FaultSettings): void;
   /** Waits for running requests within the grace period, ends long polls, and closes everything. */
@@ -213,7 +213,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
       const { tls } = options;
       if (tls) for (const listener of [base, content]) listener?.replaceCertificate(tls);
     },
-    leadLinksTo(url) {
+    setLinkUrl(url) {
       publicUrl = checkedPublicUrl(url);
     },
     setFaults: (settings) => faults.set(settings),

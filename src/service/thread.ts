@@ -17,13 +17,13 @@ async function main(): Promise<void> {
   let service: RunningService | undefined;
   try {
     const listen = { host: '127.0.0.1', port: 0 };
-    // Only the gateway connects, and for visitors of links it names their addresses.
+    // Only the gateway connects; for visitors of links it sends their addresses.
     const trustedProxies = new Networks(['127.0.0.1']);
     const running = await startService({ dataDirectory, listen, trustedProxies, clock: systemClock, log });
     service = running;
     const tokens = await running.provisionDrives(drives, purpose);
     port.on('message', async (message: ToThread) => {
-      if (message.kind === 'lead-links') return running.leadLinksTo(message.url);
+      if (message.kind === 'set-link-url') return running.setLinkUrl(message.url);
       await running.close();
       // The open port would keep the thread alive.
       port.close();

@@ -21,7 +21,7 @@ export class StateUnwritable extends Error {
   }
 }
 
-/** State or journal belong to another account or folder; `message` says to which and what to do. */
+/** State or journal belong to another account or folder; `message` names it and says what to do. */
 export class OtherOwner extends Error {
   override readonly name = 'OtherOwner';
 }
@@ -31,7 +31,7 @@ export class StateUnavailable extends Error {
   override readonly name = 'StateUnavailable';
 
   constructor(
-    /** Without the password. */
+    /** Address without the password. */
     readonly url: string,
     reason: string,
     cause?: unknown,

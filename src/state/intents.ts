@@ -1,7 +1,7 @@
 import type { Path } from '../util/path.ts';
 import type { DeadProperty } from './properties.ts';
 
-/** What a copied file or folder gets from its original. */
+/** The local data that a copied file or folder gets from its original. */
 export interface Kept {
   /** Path of the copy. */
   readonly path: Path;
@@ -14,8 +14,8 @@ export interface Kept {
 }
 
 /**
- * The local side of a move or copy: noted before the call to the service and crossed out when it is done, so that a kill in
- * between loses nothing.
+ * The local side of a move or copy. Recorded before the call to the service and removed when it is done, so that a kill
+ * in between loses nothing.
  */
 export interface Intent {
   readonly id: string;
@@ -25,23 +25,23 @@ export interface Intent {
   /** How to recognize the outcome at `to`. */
   readonly outcome: {
     readonly kind: 'file' | 'folder';
-    /** For a move. */
+    /** Id of a moved entry. */
     readonly id?: string;
-    /** For a copy: the ids at `from` and `to` before, none of which the copy has. */
+    /** For a copy: the ids at `from` and `to` before the call, none of which the copy has. */
     readonly otherIds: readonly string[];
     readonly contentHash?: string;
   };
-  /** The set-aside files at and below `from` follow. */
+  /** Whether the local files at and below `from` move or are copied too. */
   readonly takesLocalFiles: boolean;
   readonly kept: readonly Kept[];
 }
 
-/** An intent as both drivers store it. The field `takesAsides` keeps its first name: older versions have written it. */
+/** Returns the stored form of an intent. The field keeps the name `takesAsides` of older versions. */
 export function textOfIntent({ takesLocalFiles: takesAsides, ...intent }: Intent): string {
   return JSON.stringify({ ...intent, takesAsides });
 }
 
-/** The intent that `textOfIntent` made `text` of. */
+/** Parses the stored form of an intent. */
 export function intentOfText(text: string): Intent {
   const { takesAsides: takesLocalFiles, ...intent } = JSON.parse(text);
   return { ...intent, takesLocalFiles };
@@ -51,6 +51,8 @@ export function intentOfText(text: string): Intent {
 export interface Intents {
   ids(): Promise<readonly string[]>;
   get(id: string): Promise<Intent | undefined>;
+  /** Stores a new intent. */
   note(intent: Intent): Promise<void>;
-  crossOut(ids: readonly string[]): Promise<void>;
+  /** Removes finished intents. */
+  remove(ids: readonly string[]): Promise<void>;
 }

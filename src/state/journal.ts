@@ -2,37 +2,37 @@ import type { Path } from '../util/path.ts';
 import type { ByteRange } from '../util/ranges.ts';
 import type { Owners } from './owners.ts';
 
-/** A write that was acknowledged and is not at the service yet. Immutable: a change makes a new value. */
+/** An acknowledged write that is not at the service yet. Immutable. */
 export interface PendingWrite {
   readonly id: string;
-  /** In display case. */
+  /** Path in display case. */
   readonly path: Path;
-  /** The id of the file that it replaces, or what a new one is called by until the service has given it an id. */
+  /** Id of the file that it replaces, or the temporary id of a new file. */
   readonly fileId: string;
   readonly sizeBytes: number;
   readonly contentHash: string;
-  /** Whole seconds, as the service keeps them, in ms since 1970. */
+  /** Modification time in whole seconds, as the service stores it, in ms since 1970. */
   readonly modifiedMs: number;
   readonly acceptedMs: number;
-  /** Not to be sent before, in ms since 1970: an empty file waits for the body that is about to follow. */
+  /** Earliest time to send it, in ms since 1970: an empty file waits for the body that usually follows. */
   readonly dueMs: number;
-  /** The revision that it is to replace at the service; `undefined`: nothing was there. */
+  /** The revision that it replaces at the service; `undefined`: there was no file. */
   readonly replaces: string | undefined;
-  /** The content hash of that revision: a move at the service gives the same content another revision. */
+  /** Content hash of that revision: a move at the service gives the same content another revision. */
   readonly replacesHash: string | undefined;
-  /** The id of the folder that it was accepted into; `undefined`: the root of the drive, or not known. */
+  /** Id of the folder that it was accepted into; `undefined`: the root of the drive, or unknown. */
   readonly folderId: string | undefined;
 }
 
-/** A body that has arrived whole. On disk only with the write that it becomes part of; else to be discarded. */
+/** A complete body. It becomes durable with its write, or must be discarded. */
 export interface StagedBody {
   readonly sizeBytes: number;
   readonly contentHash: string;
 }
 
-/** A file in the lost-and-found folder, and what is known of it. */
+/** A file in the lost-and-found folder, with the facts about its write. */
 export interface LostWrite {
-  /** Of the file. */
+  /** Name of the file. */
   readonly name: string;
   readonly path: string | undefined;
   readonly sizeBytes: number;
@@ -40,38 +40,41 @@ export interface LostWrite {
   readonly reason: string | undefined;
 }
 
-/** The pending writes of one drive. What a promise acknowledged is on disk and survives a kill. */
+/** The pending writes of one drive. A resolved promise means that the change is on disk and survives a kill. */
 export interface Journal {
-  /** In the order in which they were accepted. */
+  /** Returns the writes in the order in which they were accepted. */
   all(): Promise<readonly PendingWrite[]>;
-  /** Takes all of `body`. Throws `JournalFull`, `StateUnwritable`, or what `body` throws; then nothing is left of it. */
+  /** Reads all of `body`. Throws `JournalFull`, `StateUnwritable`, or the error of `body`, and then keeps nothing. */
   stage(body: AsyncIterable<Uint8Array>): Promise<StagedBody>;
   discard(body: StagedBody): Promise<void>;
   /**
-   * Keeps `write` with its body, in place of the one with the id `supersedes`, in one step. Those that come
-   * together share their fsync. Throws `JournalFull`, `StateUnwritable`.
+   * Adds `write` with its body, and removes the write with the id `supersedes`, in one step. Concurrent calls share one
+   * fsync. Throws `JournalFull`, `StateUnwritable`.
    */
   accept(write: PendingWrite, body: StagedBody, supersedes?: string): Promise<void>;
-  /** Takes over all of `write` but its body. */
+  /** Replaces all of `write` except its body. */
   change(write: PendingWrite): Promise<void>;
-  /** Drops the writes with these ids and their bodies; those in `changed` change in the same step. */
+  /** Removes the writes with these ids and their bodies, and changes those in `changed` in the same step. */
   forget(ids: readonly string[], changed?: readonly PendingWrite[]): Promise<void>;
-  /** The bytes of its body. Throws `BodyGone` when there is no such write any more. */
+  /** Yields the bytes of a write's body. Throws `BodyGone` when the write no longer exists. */
   read(id: string, range?: ByteRange): AsyncIterable<Uint8Array>;
-  /** Moves its body to the lost-and-found folder, with `reason` beside it, and forgets it. Returns where it is now. */
+  /**
+   * Moves the body of a write to the lost-and-found folder, beside a file with `reason`, and removes the write. Returns
+   * its new path.
+   */
   lose(write: PendingWrite, reason: string): Promise<string>;
   lost(): Promise<readonly LostWrite[]>;
-  /** The bytes of the lost file called `name`. */
+  /** Yields the bytes of the lost file `name`. */
   readLost(name: string): AsyncIterable<Uint8Array>;
-  /** Deletes the lost file called `name`. */
+  /** Deletes the lost file `name`. */
   dropLost(name: string): Promise<void>;
-  /** How many files lie in the drive's lost-and-found folder. */
+  /** Number of files in the drive's lost-and-found folder. */
   readonly lostFiles: number;
 }
 
 /** The journals of all drives, in the data directory. */
 export interface Journals {
-  /** Whose the pending writes are. */
+  /** Owners of the pending writes. */
   readonly owners: Owners;
   drive(name: string): Promise<Journal>;
   close(): Promise<void>;
@@ -82,7 +85,7 @@ export class JournalFull extends Error {
   override readonly name = 'JournalFull';
 }
 
-/** The write has landed, or another one has taken its place. */
+/** The write has been sent, or another one has replaced it. */
 export class BodyGone extends Error {
   override readonly name = 'BodyGone';
 }

@@ -19,7 +19,7 @@ export const LOCKS_ON_RESOURCE_MAX = 32;
 /** Maximum number of locks that one user holds on one drive. */
 export const LOCKS_OF_USER_MAX = 1_000;
 
-/** Which limit on locks is reached. */
+/** The limit on locks that is reached. */
 export type LocksFull = 'resource' | 'user';
 
 /** A resource that a running request changes; with depth infinity, everything below it too. */
@@ -28,13 +28,13 @@ export interface Claim {
   readonly depth: '0' | 'infinity';
 }
 
-/** The claim of a request that is running. */
+/** A claim of a running request. */
 export interface RunningClaim extends Claim {
   /** The id of the request's claims, for `endClaims`. */
   readonly id: string;
 }
 
-/** The locks that protect the resources of one claim. */
+/** The locks that protect the resources of a claim. */
 export interface Protection {
   /** Locks at its root, and locks above it with depth infinity. */
   readonly covering: readonly Lock[];
@@ -56,9 +56,9 @@ export interface Claimed {
  */
 export interface Locks {
   /**
-   * Creates the lock, or returns what is in its way: another lock, or a claim. Two locks conflict when either is exclusive
+   * Creates the lock, or returns the lock or claim that conflicts with it. Two locks conflict when either is exclusive
    * and one of them protects the other's root. A claim conflicts with every lock that would protect its resources.
-   * `full`: nothing is in its way, but a limit is reached. Atomic.
+   * `full`: no conflict, but a limit is reached. Atomic.
    */
   create(
     nowMs: number,
@@ -73,21 +73,21 @@ export interface Locks {
    */
   claim(nowMs: number, claims: readonly Claim[]): Promise<Claimed>;
   /**
-   * Whether these claims of this process have kept new locks away until now without interruption. While shared state is
-   * unreachable for some seconds, a lock may be granted in spite of them.
+   * Returns whether these claims of this process have prevented new locks until now without interruption. While shared
+   * state is unreachable for some seconds, a lock may be granted in spite of them.
    */
   claimsHold(id: string): Promise<boolean>;
-  /** Never rejects, and need not be awaited: in this process the claims have ended when it returns. */
+  /** Ends claims. Never rejects, and need not be awaited: in this process the claims have ended when it returns. */
   endClaims(id: string): Promise<void>;
-  /** Resolves once the claims of this id have ended, or may have; rejects when `signal` is aborted first. */
+  /** Resolves when the claims of this id have ended, or may have; rejects when `signal` aborts first. */
   claimsEnd(id: string, signal: AbortSignal): Promise<void>;
-  /** Returns `undefined` when the lock no longer exists. */
+  /** Renews a lock. Returns `undefined` when the lock no longer exists. */
   refresh(
     nowMs: number,
     token: string,
     span: { readonly timeoutSeconds: number; readonly expiresMs: number },
   ): Promise<Lock | undefined>;
-  /** Returns whether there was such a lock. */
+  /** Removes a lock. Returns whether it existed. */
   release(token: string): Promise<boolean>;
   /** Returns the locks that protect `path`: those at it, and those above it with depth infinity. */
   covering(nowMs: number, path: Path): Promise<readonly Lock[]>;

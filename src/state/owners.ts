@@ -12,22 +12,22 @@ export interface Owner {
 
 /** The owners of all drives, by the drives' names. Durable. */
 export interface Owners {
-  /** Returns `undefined` where none has been stored. */
+  /** Returns the owner of a drive's state; `undefined` if none has been stored. */
   get(drive: string): Promise<Owner | undefined>;
   set(drive: string, owner: Owner): Promise<void>;
 }
 
-/** Returns the owner as messages show it. */
+/** Returns the owner in words, for messages. */
 export function shownOwner({ accountId, email, root }: Owner): string {
   return `${email} (${accountId}${root === '' ? '' : `, folder ${root}`})`;
 }
 
-/** Whether both are the same account and folder. The service ignores letter case. */
+/** Returns whether both are the same account and folder. The service ignores letter case. */
 export function isSameOwner(one: Owner, other: Owner): boolean {
   return one.accountId === other.accountId && foldName(one.root) === foldName(other.root);
 }
 
-/** Whether `owner` is stored already, so that nothing has to be written. */
+/** Returns whether `owner` is stored already, so that nothing has to be written. */
 export function isUnchanged(before: Owner | undefined, owner: Owner): boolean {
   const keys = ['accountId', 'email', 'root'] as const;
   return before !== undefined && keys.every((key) => before[key] === owner[key]);

@@ -6,7 +6,7 @@ export interface Placeholder {
   readonly id: string;
   readonly rev: string;
   readonly modifiedMs: number;
-  /** When it is committed unless a body comes, in ms since 1970. */
+  /** Time at which it is committed unless a body arrives, in ms since 1970. */
   readonly untilMs: number;
 }
 

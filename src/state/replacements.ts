@@ -1,23 +1,25 @@
 import type { Path } from '../util/path.ts';
 
 /**
- * The replacement of an entry by a move or copy: the old entry is renamed first. Noted before that and crossed out at the
- * end, so that recovery knows after a kill what to put back.
+ * The replacement of an entry by a move or copy, which first renames the old entry. Recorded before that and removed at
+ * the end, so that recovery after a kill can restore the old entry.
  */
 export interface Replacement {
   readonly id: string;
   /** Path of the old entry. */
   readonly path: Path;
-  /** Path of the old entry while it is out of the way. */
+  /** Temporary path of the old entry. */
   readonly waitingAt: Path;
   /** `replace`: the old entry is deleted at the end. `rename`: the entry itself is being renamed to `path`. */
   readonly purpose: 'replace' | 'rename';
-  /** For `replace`: the id of the new entry, once it is known. */
+  /** For `replace`: the id of the new entry, if known. */
   readonly replacement?: string;
 }
 
 export interface Replacements {
   all(): Promise<readonly Replacement[]>;
-  note(relocation: Replacement): Promise<void>;
-  crossOut(id: string): Promise<void>;
+  /** Stores a replacement, or its new version. */
+  note(replacement: Replacement): Promise<void>;
+  /** Removes a finished replacement. */
+  remove(id: string): Promise<void>;
 }

@@ -5,7 +5,7 @@ import type { Claim, RunningClaim } from './locks.ts';
 /** The claims of the running requests of this process, by id. */
 export class RunningClaims {
   readonly #claims = new Map<string, readonly Claim[]>();
-  /** By id, the end of claims that somebody waits for. */
+  /** For each id with waiting callers, the condition that its claims have ended. */
   readonly #ends = new Map<string, Condition>();
 
   add(id: string, claims: readonly Claim[]): void {
@@ -34,8 +34,8 @@ export class RunningClaims {
     return [...this.#claims];
   }
 
-  /** Returns a claim on something that the lock `wanted` would protect. Its cost is the number of running requests. */
-  inTheWayOf(wanted: Claim): RunningClaim | undefined {
+  /** Returns a claim that conflicts with the lock `wanted`. Its cost is the number of running requests. */
+  conflictingWith(wanted: Claim): RunningClaim | undefined {
     for (const [id, claims] of this.#claims) {
       const met = claims.find((claim) => covers(wanted, claim.root) || covers(claim, wanted.root));
       if (met) return { ...met, id };
@@ -43,7 +43,7 @@ export class RunningClaims {
     return undefined;
   }
 
-  /** Resolves when there are no claims of this id; rejects with the signal's reason when that is aborted first. */
+  /** Resolves when this id has no claims; rejects with the signal's reason when that aborts first. */
   async ended(id: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (!this.#claims.has(id)) return;

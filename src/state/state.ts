@@ -7,7 +7,7 @@ import type { DeadProperties } from './properties.ts';
 import type { Replacements } from './replacements.ts';
 import type { Times } from './times.ts';
 
-/** Everything that davgate itself keeps for one drive. */
+/** The stores of one drive. */
 export interface DriveState {
   readonly locks: Locks;
   readonly properties: DeadProperties;

@@ -15,7 +15,7 @@ export interface Instant {
 export interface Clock {
   /** Wall time in ms since 1970, for values that are stored, shown or sent. It may jump either way at any time. */
   now(): number;
-  /** Monotonic time, for everything that is measured or awaited. */
+  /** Returns the monotonic time, for measuring and waiting. */
   instant(): Instant;
   /** Resolves after `ms` milliseconds of monotonic time; rejects with the signal's reason when that is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

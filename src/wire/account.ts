@@ -2,21 +2,21 @@ import type { Flat, LookupError, Nested, PathLookupError, Tag, Timestamp } from 
 
 // ---- sharing/*
 
-/** In requests a union member that carries nothing may also be its bare name. */
+/** A request may write a union member without a value as its bare name. */
 type Named<Name extends string> = Name | Tag<Name>;
 
 type LinkAudience = 'public' | 'team' | 'no_one' | 'password' | 'members';
 
 type RequestedVisibility = 'public' | 'team_only' | 'password';
 
-/** At least one field, or the service says `invalid_settings`. */
+/** At least one field must be present, or the service answers `invalid_settings`. */
 export interface SharedLinkSettings {
   readonly require_password?: boolean;
   readonly link_password?: string;
   readonly expires?: Timestamp;
   readonly audience?: Named<LinkAudience>;
   readonly access?: Named<'viewer' | 'editor' | 'max' | 'default'>;
-  /** Deprecated, and the only one that the user's specification names. */
+  /** Deprecated, but the only visibility that the project's specification names. */
   readonly requested_visibility?: Named<RequestedVisibility>;
   readonly allow_download?: boolean;
 }
@@ -57,7 +57,7 @@ type SharedLinkAccessFailureReason =
 
 export interface LinkPermissions {
   readonly can_revoke: boolean;
-  /** Where `can_revoke` is false. */
+  /** Present where `can_revoke` is false. */
   readonly revoke_failure_reason?: Tag<SharedLinkAccessFailureReason | 'other'>;
   readonly visibility_policies: readonly VisibilityPolicy[];
   readonly can_set_expiry: boolean;
@@ -68,7 +68,7 @@ export interface LinkPermissions {
   readonly allow_comments: boolean;
   readonly team_restricts_comments: boolean;
   readonly resolved_visibility?: Tag<ResolvedVisibility | 'other'>;
-  /** Only for the owner. */
+  /** Present for the owner. */
   readonly requested_visibility?: Tag<RequestedVisibility>;
   readonly effective_audience?: Tag<LinkAudience | 'other'>;
   readonly require_password?: boolean;
@@ -79,7 +79,7 @@ interface SharedLinkBase {
   readonly id?: string;
   readonly name: string;
   readonly expires?: Timestamp;
-  /** Only for the owner. */
+  /** Present for the owner. */
   readonly path_lower?: string;
   readonly link_permissions: LinkPermissions;
 }
@@ -97,7 +97,7 @@ export type SharedLinkMetadata = Flat<'file', FileLinkMetadata> | Flat<'folder',
 
 export type SharedLinkSettingsError = Tag<'invalid_settings' | 'not_authorized'>;
 
-/** The link is left out when the settings asked for may not be its own. */
+/** The link is absent when it may not have the requested settings. */
 interface SharedLinkAlreadyExists {
   readonly shared_link_already_exists?: Nested<'metadata', SharedLinkMetadata> | Tag<'other'>;
 }
@@ -111,7 +111,7 @@ export type CreateSharedLinkWithSettingsError =
 export interface ListSharedLinksArg {
   readonly path?: string;
   readonly cursor?: string;
-  /** Without it, links of the folders above are listed too. */
+  /** Default: links of the folders above are included. */
   readonly direct_only?: boolean;
 }
 
@@ -170,10 +170,10 @@ interface IndividualSpaceAllocation {
 }
 
 interface TeamSpaceAllocation {
-  /** By the whole team, this user too. */
+  /** Bytes used by the whole team, including this user. */
   readonly used: number;
   readonly allocated: number;
-  /** 0: this user has no limit but the team's. */
+  /** 0: no limit for this user except the team's. */
   readonly user_within_team_space_allocated: number;
   readonly user_within_team_space_limit_type: Tag<'off' | 'alert_only' | 'stop_sync' | 'other'>;
   readonly user_within_team_space_used_cached: number;
@@ -190,18 +190,18 @@ export interface SpaceUsage {
 
 // ---- oauth2/token
 
-/** The answer to the `refresh_token` grant. The refresh token stays as it is. */
+/** The answer to the `refresh_token` grant. The refresh token stays valid. */
 export interface TokenResult {
   readonly access_token: string;
   readonly token_type: 'bearer';
-  /** Seconds. */
+  /** Seconds until it expires. */
   readonly expires_in: number;
   readonly scope?: string;
   readonly uid?: string;
   readonly account_id?: string;
 }
 
-/** With 400. */
+/** Answered with status 400. */
 export interface OAuthError {
   readonly error: 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'unsupported_grant_type';
   readonly error_description?: string;

@@ -1,19 +1,22 @@
 /**
- * The storage service's HTTP API as types, named exactly as on the wire; nothing here runs. This file has
- * what is common to all and `files/*`; `account.ts` has sharing, users and OAuth. Unions are
- * told apart by `.tag`. Nearly all of them are open: the service may answer with a tag that is not named
- * here, so a reader needs a branch for the rest. `?` is a field that may be absent.
+ * The storage service's HTTP API as types with the names of its JSON; there is no running code here. This file has the
+ * common types and `files/*`; `account.ts` has sharing, users and OAuth. `.tag` distinguishes the members of a union.
+ * Nearly all unions are open: the service may answer with a tag that is missing here, so code needs a default branch.
+ * `?` marks a field that may be absent.
  */
 
-/** A union member that carries nothing. */
+/** A union member without a value. */
 export interface Tag<Name extends string> {
   readonly '.tag': Name;
 }
 
-/** A member whose value is a primitive, a list, a union or a struct with subtypes: it stands under its tag's name. */
+/**
+ * A member whose value is a primitive, a list, a union or a struct with subtypes: the value is in a field named like
+ * the tag.
+ */
 export type Nested<Name extends string, Value> = Tag<Name> & { readonly [Key in Name]: Value };
 
-/** A member whose value is a plain struct: its fields stand beside the tag. */
+/** A member whose value is a plain struct: its fields are beside the tag. */
 export type Flat<Name extends string, Struct> = Tag<Name> & Struct;
 
 /** `%Y-%m-%dT%H:%M:%SZ`: UTC, whole seconds. */
@@ -35,7 +38,7 @@ export interface FileMetadata extends MetadataBase {
   readonly size: number;
   readonly is_downloadable?: boolean;
   readonly content_hash?: string;
-  /** Where it was asked for. */
+  /** Present if requested. */
   readonly has_explicit_shared_members?: boolean;
 }
 
@@ -44,11 +47,11 @@ export interface FolderMetadata extends MetadataBase {
 }
 
 interface DeletedMetadata extends MetadataBase {
-  /** Where it was asked for. */
+  /** Present if requested. */
   readonly is_restorable?: boolean;
 }
 
-/** As it stands where the declared type is the base; where a concrete type is declared, there is no tag. */
+/** Metadata where the declared type is the base type; a field of a concrete type has no tag. */
 export type Metadata =
   | Flat<'file', FileMetadata>
   | Flat<'folder', FolderMetadata>
@@ -58,13 +61,13 @@ export type Metadata =
 
 /** The body of 401, 403, 409, 422 and 429. */
 export interface ErrorBody<E> {
-  /** The tags from outside in, joined by slashes, then a slash and up to three dots. */
+  /** The tags from the outermost to the innermost, joined by slashes, then a slash and up to three dots. */
   readonly error_summary: string;
   readonly error: E;
   readonly user_message?: { readonly locale: string; readonly text: string };
 }
 
-/** 401 */
+/** With status 401. */
 export type AuthError =
   | Tag<
       | 'invalid_access_token'
@@ -109,7 +112,7 @@ export type WriteError =
       | 'other'
     >;
 
-/** The error of an endpoint whose only error of its own is a lookup. */
+/** Error of a function whose only error of its own is a lookup. */
 export type PathLookupError = Nested<'path', LookupError>;
 
 // ---- files/get_metadata, files/list_folder and what follows from it
@@ -133,7 +136,7 @@ export interface ListFolderArg {
   readonly include_mounted_folders?: boolean;
   readonly include_non_downloadable_files?: boolean;
   readonly include_restorable_info?: boolean;
-  /** 1 to 2,000, and approximate. */
+  /** Approximate number, 1 to 2,000. */
   readonly limit?: number;
 }
 
@@ -157,13 +160,13 @@ export interface ListFolderGetLatestCursorResult {
 
 export interface ListFolderLongpollArg {
   readonly cursor: string;
-  /** Seconds, 30 to 480; the service adds up to 90 at random. */
+  /** Seconds, 30 to 480; the service adds a random time of up to 90. */
   readonly timeout?: number;
 }
 
 export interface ListFolderLongpollResult {
   readonly changes: boolean;
-  /** Seconds to stay away. */
+  /** Seconds to wait before the next call. */
   readonly backoff?: number;
 }
 
@@ -186,12 +189,12 @@ export interface UploadArg extends CommitInfo {
   readonly content_hash?: string;
 }
 
-/** Refusals of the bytes themselves, by every call that carries some. */
+/** Refusals of a body, by every call with one. */
 export type BodyError = Tag<'payload_too_large' | 'content_hash_mismatch'>;
 
 interface UploadWriteFailed {
   readonly reason: WriteError;
-  /** The bytes are in this session already. */
+  /** The session that already contains the bytes. */
   readonly upload_session_id: string;
 }
 
@@ -248,7 +251,7 @@ export type UploadSessionAppendError =
     >;
 
 export interface UploadSessionAppendBatchArg {
-  /** The body is their bytes, one after another. */
+  /** The body contains the bytes of all entries, one after another. */
   readonly entries: readonly {
     readonly cursor: UploadSessionCursor;
     readonly length: number;
@@ -257,7 +260,7 @@ export interface UploadSessionAppendBatchArg {
   readonly content_hash?: string;
 }
 
-/** In the order asked. */
+/** Results in the order of the request. */
 export interface UploadSessionAppendBatchResult {
   readonly entries: readonly (Tag<'success'> | Nested<'failure', UploadSessionAppendError>)[];
 }
@@ -267,7 +270,7 @@ export type UploadSessionLookupError = UploadSessionAppendError | Tag<'not_close
 export interface UploadSessionFinishArg {
   readonly cursor: UploadSessionCursor;
   readonly commit: CommitInfo;
-  /** Of this call's body. */
+  /** Hash of this call's body. */
   readonly content_hash?: string;
 }
 
@@ -291,7 +294,7 @@ export type UploadSessionFinishBatchResultEntry =
   | Flat<'success', FileMetadata>
   | Nested<'failure', UploadSessionFinishError>;
 
-/** In the order asked. */
+/** Results in the order of the request. */
 export interface UploadSessionFinishBatchResult {
   readonly entries: readonly UploadSessionFinishBatchResultEntry[];
 }
@@ -322,7 +325,7 @@ export interface DeleteArg {
   readonly parent_rev?: string;
 }
 
-/** What was there. `permanently_delete` answers `null`. */
+/** The deleted entry. `permanently_delete` answers `null`. */
 export interface DeleteResult {
   readonly metadata: Metadata;
 }
@@ -366,7 +369,7 @@ export type RelocationError =
 /** list_revisions */
 export interface ListRevisionsArg {
   readonly path: string;
-  /** 10 when absent, at most 100. */
+  /** Default 10, maximum 100. */
   readonly limit?: number;
 }
 

@@ -1,24 +1,24 @@
 import { parseArgs } from 'node:util';
 
-/** Names of works by the group that they belong to. */
+/** Names of the works of each group. */
 export interface Works {
   readonly remote: readonly string[];
   readonly local: readonly string[];
 }
 
-/** A command line that chooses nothing; `message` is one line that says what there is to choose from. */
+/** An error in the command line. `message` is one line that lists the valid choices. */
 export class ChoiceError extends Error {
   override readonly name = 'ChoiceError';
 }
 
 const OPTIONS = {
-  /** `local`: every server on its own disk; `remote`: gateways before the service, slow and limited. */
+  /** `local`: servers on the local disk. `remote`: gateways over a slow and limited service. */
   group: { type: 'string' },
-  /** Only works whose name begins so. */
+  /** Prefix of the names of the works to run. */
   only: { type: 'string', default: '' },
 } as const;
 
-/** Those of `works` that the words of a command line ask for. Throws `ChoiceError`. */
+/** Returns the works that a command line selects. Throws `ChoiceError`. */
 export function choose(words: readonly string[], works: Works): Works {
   const { group, only } = valuesOf(words);
   if (group !== undefined && group !== 'local' && group !== 'remote')

@@ -7,7 +7,7 @@ export interface Ask {
   readonly body?: string;
 }
 
-/** Sends one request and reads the whole answer; resolves with its status and size in bytes. */
+/** Sends one request and reads the whole answer. Resolves with its status and size in bytes. */
 export function exchange(agent: Agent, ask: Ask): Promise<{ status: number; sizeBytes: number }> {
   return new Promise((resolve, reject) => {
     const sent = request(
@@ -27,13 +27,13 @@ export function exchange(agent: Agent, ask: Ask): Promise<{ status: number; size
   });
 }
 
-/** Requests a second that `ask` reaches over `connections` kept connections in about `durationMs`. */
+/** Returns the rate of `ask` over `connections` kept connections in about `durationMs`, in requests a second. */
 export async function rateOf(ask: Ask, connections: number, durationMs: number): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const start = performance.now();
   let count = 0;
   const work = async () => {
-    // At least one each, however slow the peer.
+    // At least one request per connection, also for a slow peer.
     do {
       const { status } = await exchange(agent, ask);
       if (status >= 300) throw new Error(`${ask.method} ${ask.url} was answered with ${status}`);
@@ -46,7 +46,7 @@ export async function rateOf(ask: Ask, connections: number, durationMs: number):
   return count / seconds;
 }
 
-/** MB a second of one GET. */
+/** Returns the rate of one GET, in MB/s. */
 export async function downloadRate(ask: Ask, sizeBytes: number): Promise<number> {
   const agent = new Agent();
   const start = performance.now();
@@ -56,7 +56,7 @@ export async function downloadRate(ask: Ask, sizeBytes: number): Promise<number>
   return sizeBytes / 1e6 / ((performance.now() - start) / 1000);
 }
 
-/** MB a second of one PUT of `sizeBytes`, made of one buffer over and over. */
+/** Returns the rate of one PUT of `sizeBytes`, which repeats one buffer, in MB/s. */
 export function uploadRate(ask: Ask, sizeBytes: number, piece: Buffer): Promise<number> {
   const start = performance.now();
   return new Promise((resolve, reject) => {

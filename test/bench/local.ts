@@ -17,7 +17,10 @@ import { PROPFIND_BODY } from './remote/dav.ts';
 
 const MIB = 1024 * 1024;
 const ROUNDS = 5;
-/** Long enough for hundreds of requests of the fast peers; the slow one gets at least one per connection. */
+/**
+ * Duration of a round, in ms: hundreds of requests of fast peers, and at least one per connection of slow
+ * ones.
+ */
 const ROUND_MS = 2000;
 const CONNECTIONS = 4;
 const FOLDERS = [10, 1000, 10_000];
@@ -77,7 +80,7 @@ function scenarios(piece: Buffer): Scenario[] {
   ];
 }
 
-/** Puts the same things on every peer, the only way that all have: WebDAV. */
+/** Fills a peer over WebDAV, which every peer supports. */
 async function fill(peer: Peer, piece: Buffer): Promise<void> {
   const agent = new Agent({ keepAlive: true });
   const send = async (method: string, path: string, body?: string) => {
@@ -106,14 +109,14 @@ async function fill(peer: Peer, piece: Buffer): Promise<void> {
 const median = (values: readonly number[]) =>
   [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
-/** One scenario, the peers taking turns, so that the machine's moods meet all of them. */
+/** Measures one scenario. The peers take turns, so that changes of the machine's load affect all of them. */
 async function measure(scenario: Scenario, peers: readonly Peer[]): Promise<Map<Peer, number>> {
   const taking = peers.filter((peer) => scenario.only?.(peer) ?? true);
   const figures = new Map<Peer, number[]>(taking.map((peer) => [peer, []]));
   for (let round = 0; round <= ROUNDS; round++) {
     for (const peer of taking) {
       const figure = await scenario.measure(peer);
-      // The first round warms up.
+      // The first round is a warm-up.
       if (round > 0) figures.get(peer)?.push(figure);
     }
   }
@@ -140,10 +143,10 @@ function table(
   return [head, head.map(() => '---'), ...lines, memory].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-/** What `benchLocally` can be asked for. */
+/** Names of the scenarios of `benchLocally`. */
 export const LOCAL_WORKS: readonly string[] = scenarios(Buffer.alloc(0)).map(({ name }) => name);
 
-/** davgate and its peers on this machine's own disk, in the scenarios of these names. */
+/** Measures davgate and its peers on the local disk in the scenarios of these names. */
 export async function benchLocally(names: readonly string[]): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'davgate-bench-'));
   chmodSync(home, 0o777);

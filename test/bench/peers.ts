@@ -12,14 +12,14 @@ export interface Peer {
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The most memory that its processes have held together, in MB. */
+  /** Returns the peak memory of its processes together, in MB. */
   peakMemory(): number;
   stop(): Promise<void>;
 }
 
 const LOGIN = { authorization: `Basic ${Buffer.from('bench:bench').toString('base64')}` };
 
-/** davgate's command as `npm start` has it. */
+/** davgate's command, as in `npm start`. */
 export const DAVGATE: readonly string[] = [
   ...['env', 'MALLOC_ARENA_MAX=2', 'MALLOC_MMAP_THRESHOLD_=131072'],
   ...[process.execPath, '--max-semi-space-size=2', join(PROJECT_ROOT, 'dist/cli/main.js')],
@@ -86,7 +86,7 @@ export function startWebdavServer(home: string): Promise<Peer> {
   return start(home, 'webdav-server', {}, (port) => [process.execPath, script, String(port)]);
 }
 
-/** No WebDAV: one node:http server that hands a file on, the most that such a server can reach here. */
+/** Starts a plain node:http server that sends a file, as the upper bound of such a server on this machine. */
 export function startPlainPipe(home: string, file: string): Promise<Peer> {
   const script = join(home, 'pipe.cjs');
   writeFileSync(
@@ -107,7 +107,7 @@ function folder(home: string, name: string): string {
   return path;
 }
 
-/** Starts the command for a free port, and resolves when it answers there. */
+/** Starts the command on a free port. Resolves when it answers. */
 export async function start(
   home: string,
   name: string,
@@ -117,7 +117,7 @@ export async function start(
 ): Promise<Peer> {
   const port = await freePort();
   const [program = '', ...args] = commandFor(port);
-  // A log to a file, as in real use; davgate is the only one that writes a line for each request.
+  // A log file, as in real use. davgate alone writes a line for each request.
   const log = openSync(join(home, `${program.replaceAll('/', '-')}-${port}.log`), 'w');
   const child = spawn(program, args, {
     stdio: ['ignore', log, log],
@@ -157,7 +157,7 @@ async function answering(url: string, child: ChildProcess): Promise<void> {
   }
 }
 
-/** Linux keeps each process's high-water mark; a server's children count with it. */
+/** Returns the peak memory of a process and its children, from Linux's high-water marks. */
 function peakMemoryOf(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
     .trim()

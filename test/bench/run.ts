@@ -4,7 +4,7 @@ import { ChoiceError, choose, type Works } from './choice.ts';
 import { benchLocally, LOCAL_WORKS } from './local.ts';
 import { benchRemotely, REMOTE_WORKS } from './remote/bench.ts';
 
-/** As of davgate itself, for a command line that cannot be used. */
+/** Exit code for an invalid command line, as in davgate. */
 const EXIT_UNUSABLE = 2;
 
 function chosen(): Works {

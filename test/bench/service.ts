@@ -1,4 +1,4 @@
-/** `npm run bench:service`: the storage service alone, beside what its disk and its database can do at most. */
+/** `npm run bench:service`: the storage service alone, compared with its disk and its database. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ const SMALL_FILES = 1000;
 const FOLDER_ENTRIES = 100_000;
 const WAITING = 2000;
 const WOKEN = 100;
-/** Processor time of half a second in which a service does next to nothing. */
+/** Highest processor time of an idle service in half a second, in ms. */
 const IDLE_MS = 25;
 
 interface Row {
@@ -23,7 +23,7 @@ interface Row {
   readonly beside: string;
 }
 
-/** Seconds that `work` takes. */
+/** Returns the duration of `work`, in seconds. */
 async function secondsOf(work: () => Promise<unknown> | unknown): Promise<number> {
   const start = process.hrtime.bigint();
   await work();
@@ -69,7 +69,7 @@ class Client {
   }
 }
 
-/** Runs `work` for the numbers below `count`, some at a time. */
+/** Runs `work` for the numbers below `count`, at most `atOnce` at a time. */
 async function inParallel(count: number, atOnce: number, work: (index: number) => Promise<unknown>) {
   let next = 0;
   const run = async () => {
@@ -78,7 +78,7 @@ async function inParallel(count: number, atOnce: number, work: (index: number) =
   await Promise.all(Array.from({ length: atOnce }, run));
 }
 
-/** MB/s of `dd` with its fsync. */
+/** Returns the rate of `dd` with fsync, in MB/s. */
 async function diskSpeed(home: string): Promise<number> {
   const file = join(home, 'dd.bin');
   const blocks = LARGE_BYTES / (4 * MIB);
@@ -88,7 +88,7 @@ async function diskSpeed(home: string): Promise<number> {
   return LARGE_BYTES / seconds / 1e6;
 }
 
-/** What the benchmark asks of SQLite. */
+/** The methods of SQLite that the benchmark uses. */
 interface PlainDatabase {
   pragma(text: string): unknown;
   exec(sql: string): unknown;
@@ -97,7 +97,10 @@ interface PlainDatabase {
   close(): unknown;
 }
 
-/** Rows a second of plain SQLite with the service's settings, each in a transaction of its own, and all in one. */
+/**
+ * Returns the rate of plain SQLite with the service's settings, in rows a second: one transaction for each
+ * row, and one for all.
+ */
 async function sqliteSpeed(home: string): Promise<{ single: number; together: number }> {
   const { Sqlite } = (await import(new URL('../../util/sqlite.js', import.meta.url).href)) as {
     Sqlite: new (file: string) => PlainDatabase;
@@ -197,7 +200,7 @@ async function listing(client: Client): Promise<Row[]> {
 async function largeFile(client: Client, home: string): Promise<Row[]> {
   const disk = await diskSpeed(home);
   const parts = LARGE_BYTES / PART_BYTES;
-  // Each part other bytes: equal blocks would be stored once.
+  // Each part differs, because equal blocks are stored once.
   const piece = Buffer.alloc(PART_BYTES, 'all work and no play makes a dull bench. ');
   const upload = await secondsOf(async () => {
     const start = 'files/upload_session/start';
@@ -249,7 +252,10 @@ async function fanOut(client: Client, service: ServiceProcess): Promise<Row[]> {
   ];
 }
 
-/** The connections are there before the service has taken in what they ask: a change would wait behind that. */
+/**
+ * Waits until the service has read the requests of all connections. A change before that would wait behind
+ * them.
+ */
 async function untilIdle(service: ServiceProcess): Promise<void> {
   const usedMs = async () => (await service.usage()).cpuMs;
   for (let last = -Infinity, now = await usedMs(); now - last >= IDLE_MS; ) {

@@ -40,7 +40,7 @@ function tokenFor(accountId: string, scopes: readonly Scope[] = SCOPES): Promise
   return service.service.grant({ accountId, scopes });
 }
 
-/** With what the data directory of the test holds. */
+/** Starts davgate on the data directory of the test. */
 async function start(token: string, ...more: readonly string[]): Promise<Program> {
   const args = ['--api-url', service.url, '--token', token, ...more];
   const program = await startProgram({ dataDirectory: data.path, login: false, args });
@@ -48,7 +48,7 @@ async function start(token: string, ...more: readonly string[]): Promise<Program
   return program;
 }
 
-/** How it ends, with the one line that it says. */
+/** Starts davgate, which must end with exit code 2 and one line; returns that line. */
 async function refusal(token: string, ...more: readonly string[]): Promise<string> {
   const { message } = await start(token, ...more).then(
     () => new Error('it serves'),
@@ -65,11 +65,11 @@ const put = (program: Program, name: string, body: string, headers = {}) =>
 const isThere = async (token: string, path: string) =>
   (await rpc({ ...service, token }, 'files/get_metadata', { path })).status === 200;
 
-const WAITS =
+const PENDING_REFUSAL =
   /^davgate: drive "default": 1 file in \S+ must still be sent to ann@example\.org \(dbid:[\w-]+\), but this login belongs to bob@example\.org \(dbid:[\w-]+\); run davgate with the old settings/;
 
-/** Starts for Ann, has a file acknowledged that is not at the service, and kills it. */
-async function leaveInJournal(name: string, ...more: readonly string[]): Promise<void> {
+/** Starts davgate for Ann, lets it acknowledge a file that does not reach the service, and kills it. */
+async function killWithPendingWrite(name: string, ...more: readonly string[]): Promise<void> {
   const program = await start(ann, ...BACK, ...more);
   service.service.setFaults({ 'error-write-share': 1 });
   expect((await put(program, name, 'of Ann')).status).toBe(201);
@@ -78,38 +78,38 @@ async function leaveInJournal(name: string, ...more: readonly string[]): Promise
 }
 
 async function untilSent(program: Program): Promise<void> {
-  const waiting = async () =>
+  const pendingFiles = async () =>
     ((await (await fetch(`${program.url}.davgate/healthz`)).json()) as { journalFiles: number }).journalFiles;
-  await expectSoon(waiting).toBe(0);
+  await expectSoon(pendingFiles).toBe(0);
 }
 
-test('writes in the journal are for the account they were made for', async () => {
-  await leaveInJournal('report');
-  expect(await refusal(bob, ...BACK)).toMatch(WAITS);
-  // Nor in the other write mode, in which what is left is sent too.
-  expect(await refusal(bob)).toMatch(WAITS);
+test('pending writes are refused to the login of another account and sent to their own', async () => {
+  await killWithPendingWrite('report');
+  expect(await refusal(bob, ...BACK)).toMatch(PENDING_REFUSAL);
+  // Write-through sends the writes that are left in the journal too, so it refuses the login as well.
+  expect(await refusal(bob)).toMatch(PENDING_REFUSAL);
   await untilSent(await start(ann));
   expect([await isThere(ann, '/report'), await isThere(bob, '/report')]).toEqual([true, false]);
   for (const program of started) await program.stop();
-  // Nothing waits any more: the other account can be served.
+  // The journal is empty, so the other account is served.
   const next = await start(bob, ...BACK);
   expect((await put(next, 'of-bob', 'x')).status).toBe(201);
   await untilSent(next);
   expect([await isThere(ann, '/of-bob'), await isThere(bob, '/of-bob')]).toEqual([false, true]);
 });
 
-test('an empty file that waits for its body is', async () => {
+test('a placeholder is refused to the login of another account and stored in its own', async () => {
   const headers = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/21.0.0' };
   expect((await put(await start(ann), 'first-half', '', headers)).status).toBe(201);
   await started[0]?.kill();
-  expect(await refusal(bob)).toMatch(WAITS);
+  expect(await refusal(bob)).toMatch(PENDING_REFUSAL);
   expect(await (await start(ann)).stop()).toBe(0);
   expect([await isThere(ann, '/first-half'), await isThere(bob, '/first-half')]).toEqual([true, false]);
 });
 
-test('what waits for one folder of an account does not go into another', async () => {
+test('pending writes for one root of an account are refused to another root and sent to their own', async () => {
   await rpc({ ...service, token: ann }, 'files/create_folder_v2', { path: '/Team' });
-  await leaveInJournal('plan', '--root', '/Team');
+  await killWithPendingWrite('plan', '--root', '/Team');
   expect(await refusal(ann, ...BACK)).toMatch(
     /still be sent to ann@example\.org \(dbid:[\w-]+, folder \/Team\), but this login belongs to ann@example\.org \(dbid:[\w-]+\);/,
   );
@@ -117,7 +117,7 @@ test('what waits for one folder of an account does not go into another', async (
   expect([await isThere(ann, '/Team/plan'), await isThere(ann, '/plan')]).toEqual([true, false]);
 });
 
-test('locks and litter of one account are not shown in another, and are there when it comes back', async () => {
+test('locks and local files of one account do not apply to another, and are there again for the first one', async () => {
   const first = await start(ann);
   expect((await put(first, 'locked', 'of Ann')).status).toBe(201);
   expect((await put(first, '.DS_Store', 'of Ann')).status).toBe(201);
@@ -138,8 +138,8 @@ test('locks and litter of one account are not shown in another, and are there wh
   expect((await put(again, 'locked', 'without the token')).status).toBe(423);
 });
 
-test('a service that is away at the start is asked before anything is sent', async () => {
-  await leaveInJournal('late');
+test('davgate that starts while the service is away checks the account before it sends pending writes', async () => {
+  await killWithPendingWrite('late');
   service.service.setFaults({ 'error-metadata-share': 1, 'error-write-share': 1 });
   const program = await start(bob, ...BACK);
   service.service.setFaults({});
@@ -159,15 +159,15 @@ test('a service that is away at the start is asked before anything is sent', asy
   expect(await isThere(ann, '/late')).toBe(true);
 });
 
-test('a login that may not tell whose it is is refused where that was known, and warned of elsewhere', async () => {
+test('a login without account_info.read is served with a warning, and refused once the owner of the data is known', async () => {
   const scopes = SCOPES.filter((scope) => scope !== 'account_info.read');
-  const silent = await tokenFor(annsId, scopes);
-  const program = await start(silent);
+  const anonymous = await tokenFor(annsId, scopes);
+  const program = await start(anonymous);
   expect(program.output()).toContain('a change of the account will not be noticed');
-  expect((await put(program, 'silent', 'x')).status).toBe(201);
+  expect((await put(program, 'anonymous', 'x')).status).toBe(201);
   await program.stop();
   await (await start(ann)).stop();
-  expect(await refusal(silent)).toMatch(
+  expect(await refusal(anonymous)).toMatch(
     /belongs to ann@example\.org .*; give its app the scope account_info\.read$/,
   );
 });

@@ -8,7 +8,7 @@ import { type Program, runProgram, spawnProgram, startProgram } from '../support
 import { freePort } from '../support/redis.ts';
 
 let home: string;
-/** Serves with a login for the tests that need a running davgate and leave it running. */
+/** A davgate with a login, shared by the tests that leave it running. */
 let program: Program;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'davgate-command-'));
@@ -28,7 +28,7 @@ async function refused(...args: string[]): Promise<string> {
   return output;
 }
 
-// test/unit/config/configuration.test.ts has the other refused settings, without a process for each.
+// test/unit/config/configuration.test.ts tests the other refused settings without a process for each.
 describe('a start that fails', () => {
   test('a setting with a wrong value ends the start with exit code 2 and one line that names it', async () => {
     expect(await refused('--delete', 'never')).toBe(
@@ -60,7 +60,7 @@ describe('a start that fails', () => {
     expect(output).toMatch(/another program uses that port; .*--listen/);
   });
 
-  test('an address of another machine ends the start with the address and the name of the option', async () => {
+  test('a listen address of another machine ends the start with the address and the name of the option', async () => {
     expect(await refused('--listen', '203.0.113.1:8765')).toMatch(/203\.0\.113\.1.*--listen/);
   });
 
@@ -89,7 +89,7 @@ describe('a start that fails', () => {
     }
   });
 
-  test('a made-up password that cannot be stored ends the start with its path and the reason', async () => {
+  test('a generated password that cannot be stored ends the start with its path and the reason', async () => {
     const dataDirectory = join(home, 'no-password');
     await mkdir(join(dataDirectory, 'password'), { recursive: true });
     expect(await refused('--data-dir', dataDirectory)).toMatch(
@@ -115,7 +115,7 @@ describe('a start that fails', () => {
 });
 
 describe('logins', () => {
-  test('a start without settings makes a password, names its file and how to mount, and keeps it over a restart', async () => {
+  test('a start without settings makes a password, prints its file and how to mount, and keeps the password over a restart', async () => {
     const dataDirectory = join(home, 'fresh');
     const environment = { ...process.env, XDG_DATA_HOME: dataDirectory, XDG_CACHE_HOME: join(home, 'cache') };
     const passwords = [];
@@ -140,12 +140,12 @@ describe('logins', () => {
         url,
       ]);
       expect(stdout).toBe('207');
-      // The line for rclone, as a shell reads it, listing in place of mounting.
+      // The printed line for rclone, run by a shell, with a listing in place of the mount.
       const line = /^ +rclone +(rclone mount .*)$/m.exec(output())?.[1] ?? '';
       const listing = line.replace('mount :webdav: ~/drive', 'lsf :webdav:').replace('PASSWORD', password);
       expect((await command('sh', ['-c', listing])).code, listing).toBe(0);
       child.kill('SIGTERM');
-      const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
+      const [code] = (await once(child, 'close')) as [number | null]; // 'close' passes the exit code
       expect(code).toBe(0);
       expect(output()).not.toContain(password);
       expect(output()).not.toContain(Buffer.from(`davgate:${password}`).toString('base64'));
@@ -177,7 +177,7 @@ test('davgate --no-auth answers 421 to a foreign Host, as DNS rebinding by a web
   expect(await program.stop()).toBe(0);
 });
 
-test('davgate keeps serving when nobody reads its log, as after `davgate | tee` and Ctrl+C', async () => {
+test('davgate keeps serving when its output is closed, as after `davgate | tee` and Ctrl+C', async () => {
   const { child, output } = spawnProgram([
     ...['--listen', '127.0.0.1:0', '--data-dir', join(home, 'unread'), '--no-auth'],
   ]);
@@ -185,11 +185,11 @@ test('davgate keeps serving when nobody reads its log, as after `davgate | tee` 
   const url = /http:\/\/127\.0\.0\.1:\d+\//.exec(output())?.[0] ?? '';
   child.stderr?.destroy();
   child.stdout?.destroy();
-  // Each is a line of the log.
+  // Each request writes a line to the log.
   for (let number = 0; number < 3; number++)
     expect((await fetch(`${url}${number}`, { method: 'PUT', body: 'x' })).status).toBe(201);
   child.kill('SIGTERM');
-  const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
+  const [code] = (await once(child, 'close')) as [number | null]; // 'close' passes the exit code
   expect(code).toBe(0);
 });
 
@@ -223,20 +223,20 @@ describe('davgate hash-password', () => {
   );
 });
 
-test.each(['--help', '-h', 'help'])('%s lists the options, with exit code 0', async (word) => {
+test.each(['--help', '-h', 'help'])('davgate %s lists the options, with exit code 0', async (word) => {
   const help = await runProgram([word]);
   expect([help.code, help.output]).toEqual([0, expect.stringContaining('--listen HOST:PORT')]);
 });
 
-test.each(['--version', '-V', 'version'])('%s prints the version, with exit code 0', async (word) => {
+test.each(['--version', '-V', 'version'])('davgate %s prints the version, with exit code 0', async (word) => {
   const version = await runProgram([word]);
   expect([version.code, version.output]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
 });
 
-test('a command whose output nobody reads any more ends without a stack trace', async () => {
+test('davgate login whose output is closed ends with exit code 1 and without a stack trace', async () => {
   const { child, output } = spawnProgram(['login', '--app-key', 'key', '--data-dir', join(home, 'head')]);
   child.stdout?.destroy();
-  const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
+  const [code] = (await once(child, 'close')) as [number | null]; // 'close' passes the exit code
   expect([code, output()]).toEqual([1, 'davgate: no code was pasted; run davgate login again\n']);
 });
 

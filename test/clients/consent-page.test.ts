@@ -48,7 +48,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   markup = '<title>The app</title>';
-  // No page needs a script, so none can run.
+  // Scripts are off, because no page needs one.
   context = await chromium.newContext({ javaScriptEnabled: false });
   context.setDefaultTimeout(WAIT_MS);
   page = await context.newPage();
@@ -64,20 +64,20 @@ async function signIn(password = PASSWORD): Promise<void> {
   await page.getByLabel('Email address').fill(EMAIL);
   await page.getByLabel('Password').fill(password);
   const answered = page.waitForEvent('load');
-  // As people do it: the form must know which of its buttons that means.
+  // Enter must press the sign-in button, and not another one of the form.
   await page.getByLabel('Password').press('Enter');
   await answered;
 }
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-/** The parameters with which the browser came to the app. */
-async function broughtBack(): Promise<Record<string, string>> {
+/** Returns the parameters with which the browser was sent back to the app. */
+async function callbackParameters(): Promise<Record<string, string>> {
   await expectSoon(() => page.url()).toContain(`${callback}?`);
   return Object.fromEntries(new URL(page.url()).searchParams);
 }
 
-test('who signs in and allows it is led back to the app with a code', async () => {
+test('signing in and pressing Allow on the consent page leads back to the app with a code and the state', async () => {
   await page.goto(address({ state: 'a/b' }));
   await expectSoon(() => page.title()).toBe('Sign in · davgate');
   await expectSoon(() => page.getByRole('heading').innerText()).toBe('Sign in to go on to Photo Sorter');
@@ -93,10 +93,10 @@ test('who signs in and allows it is led back to the app with a code', async () =
   ]);
   await button('Allow').click();
   await expectSoon(() => page.title()).toBe('The app');
-  expect(await broughtBack()).toEqual({ code: expect.stringMatching(/^[\w-]{43}$/), state: 'a/b' });
+  expect(await callbackParameters()).toEqual({ code: expect.stringMatching(/^[\w-]{43}$/), state: 'a/b' });
 });
 
-test('who has signed in is not asked for the password again, and can be somebody else', async () => {
+test('the consent page asks for the password once a session, and again after "Not you?"', async () => {
   await page.goto(address());
   await signIn();
   await page.goto(address({ state: '2' }));
@@ -107,19 +107,19 @@ test('who has signed in is not asked for the password again, and can be somebody
   await expectSoon(() => page.getByLabel('Password').isVisible()).toBe(true);
 });
 
-test('who cancels is led back with a no', async () => {
+test('Cancel on the consent page leads back to the app with access_denied, before and after signing in', async () => {
   await page.goto(address({ state: 's' }));
   await signIn();
   await button('Cancel').click();
-  expect(await broughtBack()).toMatchObject({ error: 'access_denied', state: 's' });
-  // Also with nothing filled in.
+  expect(await callbackParameters()).toMatchObject({ error: 'access_denied', state: 's' });
+  // Also before signing in.
   await context.clearCookies();
   await page.goto(address({ state: 's' }));
   await button('Cancel').click();
-  expect(await broughtBack()).toMatchObject({ error: 'access_denied', state: 's' });
+  expect(await callbackParameters()).toMatchObject({ error: 'access_denied', state: 's' });
 });
 
-test('a wrong password is told, and the right one still opens', async () => {
+test('the consent page reports a wrong password and then accepts the right one', async () => {
   await page.goto(address());
   await signIn('wrong');
   await expectSoon(() => page.getByRole('alert').innerText()).toBe(
@@ -131,7 +131,7 @@ test('a wrong password is told, and the right one still opens', async () => {
   await expectSoon(() => button('Allow').isVisible()).toBe(true);
 });
 
-test('without a redirect URI the code is on the page, selected as a whole', async () => {
+test('the consent page of a request without a redirect URI shows the code', async () => {
   const request = new URLSearchParams({ client_id: app.key, response_type: 'code' });
   await page.goto(`${service.url}/oauth2/authorize?${request}`);
   await signIn();
@@ -139,15 +139,23 @@ test('without a redirect URI the code is on the page, selected as a whole', asyn
   await expectSoon(() => page.getByRole('status').innerText()).toMatch(/^[\w-]{43}$/);
 });
 
-test('the SDK of the API gets its tokens this way, with PKCE, and refreshes them', async () => {
+test('the API’s SDK gets tokens through the consent page with PKCE, refreshes them and revokes them', async () => {
   const auth = new DropboxAuth({ clientId: app.key, fetch: sdkFetch(service) });
-  const asked = await auth.getAuthenticationUrl(callback, 'st', 'code', 'offline', undefined, 'none', true);
-  const { pathname, search } = new URL(String(asked));
+  const authorizationUrl = await auth.getAuthenticationUrl(
+    callback,
+    'st',
+    'code',
+    'offline',
+    undefined,
+    'none',
+    true,
+  );
+  const { pathname, search } = new URL(String(authorizationUrl));
   await page.goto(`${service.url}${pathname}${search}`);
   await signIn();
   await expectSoon(() => page.getByText('It keeps this access until it is revoked.').isVisible()).toBe(true);
   await button('Allow').click();
-  const { code = '', state } = await broughtBack();
+  const { code = '', state } = await callbackParameters();
   expect(state).toBe('st');
   const { result } = await auth.getAccessTokenFromCode(callback, code);
   const { access_token: first, refresh_token: refreshToken } = result as Record<string, string>;
@@ -164,7 +172,7 @@ test('the SDK of the API gets its tokens this way, with PKCE, and refreshes them
   });
 });
 
-test('no other site can frame the page', async () => {
+test('another site cannot show the consent page in a frame', async () => {
   await page.goto(address());
   await signIn();
   markup = `<iframe src="${address().replaceAll('&', '&amp;')}"></iframe>`;
@@ -174,7 +182,7 @@ test('no other site can frame the page', async () => {
   await expectSoon(() => frame?.url()).toBe('chrome-error://chromewebdata/');
 });
 
-test('no other site can press Allow, or sign anybody out by trying', async () => {
+test('a form of another site cannot press Allow on the consent page, and does not sign the user out', async () => {
   await page.goto(address());
   await signIn();
   markup = `<form method="post" action="${address().replaceAll('&', '&amp;')}">
@@ -190,22 +198,25 @@ test('no other site can press Allow, or sign anybody out by trying', async () =>
 test.each([
   ['a small phone', { width: 320, height: 480 }],
   ['a wide screen', { width: 1600, height: 1000 }],
-])('on %s nothing is cut off, in light and dark', async (_, size) => {
-  await page.setViewportSize(size);
-  const grounds = new Set<string>();
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    await context.clearCookies();
-    await page.goto(address());
-    await expectToFit(size.width);
-    await signIn();
-    await expectToFit(size.width);
-    grounds.add(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor'));
-  }
-  expect(grounds.size).toBe(2);
-});
+])(
+  'the consent page on %s fits the width of the window, in a light and a dark colour scheme',
+  async (_, size) => {
+    await page.setViewportSize(size);
+    const backgrounds = new Set<string>();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await context.clearCookies();
+      await page.goto(address());
+      await expectToFit(size.width);
+      await signIn();
+      await expectToFit(size.width);
+      backgrounds.add(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor'));
+    }
+    expect(backgrounds.size).toBe(2);
+  },
+);
 
-/** Each part of the page lies between its edges. */
+/** Checks that each element lies between the left and the right edge of the window. */
 async function expectToFit(width: number): Promise<void> {
   for (const part of await page.locator('main *').all()) {
     const box = await part.boundingBox();

@@ -1,6 +1,6 @@
-import { appendFile, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { command, succeed } from '../support/command.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const login = () => ['-sS', '-u', `${program.user}:${program.password}`];
 
-/** Runs curl in the local folder; resolves with the status it saw. */
+/** Runs curl in the local folder; returns the status of the answer. */
 async function curl(...args: string[]): Promise<number> {
   const { stdout } = await succeed('curl', [...login(), '-o', 'body', '-w', '%{http_code}', ...args], {
     directory: local.path,
@@ -40,103 +40,100 @@ async function headerOf(name: string, path: string): Promise<string> {
   return new RegExp(`^${name}: (.*)\\r$`, 'im').exec(stdout)?.[1] ?? '';
 }
 
-describe('curl', () => {
-  test('a file goes up, with Expect: 100-continue, and comes down', async () => {
-    expect(await curl('-T', 'source', `${program.url}file`)).toBe(201);
-    expect(await curl(`${program.url}file`)).toBe(200);
-    expect((await body()).equals(content)).toBe(true);
-    expect(await curl('-T', 'source', `${program.url}file`)).toBe(204);
-  });
+test('curl uploads a file of 9 MB, downloads it byte for byte, and uploads it again', async () => {
+  expect(await curl('-T', 'source', `${program.url}file`)).toBe(201);
+  expect(await curl(`${program.url}file`)).toBe(200);
+  expect((await body()).equals(content)).toBe(true);
+  expect(await curl('-T', 'source', `${program.url}file`)).toBe(204);
+});
 
-  test('a chunked PUT without a length is stored whole', async () => {
-    const { stdout } = await succeed(
-      'sh',
-      ['-c', `cat source | curl -sS -u "$LOGIN" -o /dev/null -w '%{http_code}' -T - '${program.url}chunked'`],
-      { directory: local.path, environment: { LOGIN: `${program.user}:${program.password}` } },
-    );
-    expect(stdout).toBe('201');
-    expect(await headerOf('content-length', 'chunked')).toBe(String(SIZE));
-    await curl(`${program.url}chunked`);
-    expect((await body()).equals(content)).toBe(true);
-  });
+test('a chunked PUT by curl without a length is stored whole', async () => {
+  const { stdout } = await succeed(
+    'sh',
+    ['-c', `cat source | curl -sS -u "$LOGIN" -o /dev/null -w '%{http_code}' -T - '${program.url}chunked'`],
+    { directory: local.path, environment: { LOGIN: `${program.user}:${program.password}` } },
+  );
+  expect(stdout).toBe('201');
+  expect(await headerOf('content-length', 'chunked')).toBe(String(SIZE));
+  await curl(`${program.url}chunked`);
+  expect((await body()).equals(content)).toBe(true);
+});
 
-  test.each([
-    ['0-0', 0, 1],
-    ['4194303-4194304', 4194303, 4194305],
-    ['8999000-', 8_999_000, SIZE],
-    ['-500', SIZE - 500, SIZE],
-    ['8999999-99999999', 8_999_999, SIZE],
-  ])('range %s', async (range, start, end) => {
-    expect(await curl('-r', range, `${program.url}file`)).toBe(206);
-    expect((await body()).equals(content.subarray(start, end))).toBe(true);
-  });
+test.each([
+  ['0-0', 0, 1],
+  ['4194303-4194304', 4194303, 4194305],
+  ['8999000-', 8_999_000, SIZE],
+  ['-500', SIZE - 500, SIZE],
+  ['8999999-99999999', 8_999_999, SIZE],
+])('curl gets the range %s with status 206 and the right bytes', async (range, start, end) => {
+  expect(await curl('-r', range, `${program.url}file`)).toBe(206);
+  expect((await body()).equals(content.subarray(start, end))).toBe(true);
+});
 
-  test('several ranges at once come as multipart/byteranges', async () => {
-    expect(await curl('-r', '0-9,5000000-5000009', `${program.url}file`)).toBe(206);
-    const parts = (await body()).toString('latin1');
-    expect(parts).toContain(content.subarray(0, 10).toString('latin1'));
-    expect(parts).toContain(content.subarray(5_000_000, 5_000_010).toString('latin1'));
-    expect(parts).toContain(`Content-Range: bytes 5000000-5000009/${SIZE}`);
-  });
+test('curl gets two ranges at once with status 206 as parts with Content-Range', async () => {
+  expect(await curl('-r', '0-9,5000000-5000009', `${program.url}file`)).toBe(206);
+  const parts = (await body()).toString('latin1');
+  expect(parts).toContain(content.subarray(0, 10).toString('latin1'));
+  expect(parts).toContain(content.subarray(5_000_000, 5_000_010).toString('latin1'));
+  expect(parts).toContain(`Content-Range: bytes 5000000-5000009/${SIZE}`);
+});
 
-  test('a range beyond the end is 416 with the size', async () => {
-    expect(await curl('-r', `${SIZE}-`, `${program.url}file`)).toBe(416);
-  });
+test('curl gets status 416 for a range beyond the end', async () => {
+  expect(await curl('-r', `${SIZE}-`, `${program.url}file`)).toBe(416);
+});
 
-  test('a broken download is resumed to the right bytes', async () => {
-    await writeFile(join(local.path, 'partial'), content);
-    await truncate(join(local.path, 'partial'), 5_000_001);
-    await succeed('curl', [...login(), '-C', '-', '-o', 'partial', `${program.url}file`], {
-      directory: local.path,
-    });
-    expect((await readFile(join(local.path, 'partial'))).equals(content)).toBe(true);
+test('curl -C - completes a broken download to the right bytes', async () => {
+  await writeFile(join(local.path, 'partial'), content);
+  await truncate(join(local.path, 'partial'), 5_000_001);
+  await succeed('curl', [...login(), '-C', '-', '-o', 'partial', `${program.url}file`], {
+    directory: local.path,
   });
+  expect((await readFile(join(local.path, 'partial'))).equals(content)).toBe(true);
+});
 
-  test('conditional reads', async () => {
-    const tag = await headerOf('etag', 'file');
-    expect(tag).toMatch(/^"[^"]+"$/);
-    expect(await curl('-H', `If-None-Match: ${tag}`, `${program.url}file`)).toBe(304);
-    expect(await curl('-H', 'If-None-Match: "other"', `${program.url}file`)).toBe(200);
-    expect(await curl('-H', 'If-Match: "other"', `${program.url}file`)).toBe(412);
-    expect(await curl('-z', await headerOf('last-modified', 'file'), `${program.url}file`)).toBe(304);
-  });
+test('GET answers 304 to a matching If-None-Match or If-Modified-Since, 412 to another If-Match, and 200 to another If-None-Match', async () => {
+  const tag = await headerOf('etag', 'file');
+  expect(tag).toMatch(/^"[^"]+"$/);
+  expect(await curl('-H', `If-None-Match: ${tag}`, `${program.url}file`)).toBe(304);
+  expect(await curl('-H', 'If-None-Match: "other"', `${program.url}file`)).toBe(200);
+  expect(await curl('-H', 'If-Match: "other"', `${program.url}file`)).toBe(412);
+  expect(await curl('-z', await headerOf('last-modified', 'file'), `${program.url}file`)).toBe(304);
+});
 
-  test('conditional writes: a file that has changed is not overwritten', async () => {
-    await writeFile(join(local.path, 'small'), 'second');
-    const url = `${program.url}conditional`;
-    expect(await curl('-T', 'small', '-H', 'If-None-Match: *', url)).toBe(201);
-    expect(await curl('-T', 'small', '-H', 'If-None-Match: *', url)).toBe(412);
-    const tag = await headerOf('etag', 'conditional');
-    await appendFile(join(local.path, 'small'), ', third');
-    expect(await curl('-T', 'small', '-H', `If-Match: ${tag}`, url)).toBe(204);
-    expect(await curl('-T', 'source', '-H', `If-Match: ${tag}`, url)).toBe(412);
-    await curl(url);
-    expect((await body()).toString()).toBe('second, third');
-  });
+test('PUT with If-None-Match: * on an existing file, or with a stale If-Match, answers 412 and keeps the content', async () => {
+  await writeFile(join(local.path, 'small'), 'second');
+  const url = `${program.url}conditional`;
+  expect(await curl('-T', 'small', '-H', 'If-None-Match: *', url)).toBe(201);
+  expect(await curl('-T', 'small', '-H', 'If-None-Match: *', url)).toBe(412);
+  const tag = await headerOf('etag', 'conditional');
+  await appendFile(join(local.path, 'small'), ', third');
+  expect(await curl('-T', 'small', '-H', `If-Match: ${tag}`, url)).toBe(204);
+  expect(await curl('-T', 'source', '-H', `If-Match: ${tag}`, url)).toBe(412);
+  await curl(url);
+  expect((await body()).toString()).toBe('second, third');
+});
 
-  test('an upload that breaks off leaves the old file', async () => {
-    const before = await headerOf('etag', 'file');
-    const { code } = await command(
-      'sh',
-      [
-        '-c',
-        `head -c 3000000 source | curl -sS -u "$LOGIN" -H 'Content-Length: ${SIZE}' -H 'Transfer-Encoding:' -m 3 -T - '${program.url}file'`,
-      ],
-      { directory: local.path, environment: { LOGIN: `${program.user}:${program.password}` } },
-    );
-    expect(code).not.toBe(0);
-    expect(await headerOf('etag', 'file')).toBe(before);
-    expect((await stat(join(local.path, 'source'))).size).toBe(SIZE);
-  });
+test('an upload by curl that breaks off keeps the old entity tag', async () => {
+  const before = await headerOf('etag', 'file');
+  const { code } = await command(
+    'sh',
+    [
+      '-c',
+      `head -c 3000000 source | curl -sS -u "$LOGIN" -H 'Content-Length: ${SIZE}' -H 'Transfer-Encoding:' -m 3 -T - '${program.url}file'`,
+    ],
+    { directory: local.path, environment: { LOGIN: `${program.user}:${program.password}` } },
+  );
+  expect(code).not.toBe(0);
+  expect(await headerOf('etag', 'file')).toBe(before);
+});
 
-  test('a page of an origin that was named may send what KeeWeb does, and one of another may not', async () => {
-    const ask = async (origin: string) => {
-      const question = ['-H', `Origin: ${origin}`, '-H', 'Access-Control-Request-Method: PUT'];
-      return (await succeed('curl', ['-sSi', '-X', 'OPTIONS', ...question, `${program.url}db.kdbx`])).stdout;
-    };
-    expect(await ask('https://app.keeweb.info')).toMatch(
-      /^HTTP\/1\.1 200 [\s\S]*Access-Control-Allow-Origin: https:\/\/app\.keeweb\.info\r/,
-    );
-    expect(await ask('https://other.example')).toMatch(/^HTTP\/1\.1 200 (?![\s\S]*Access-Control)/);
-  });
+test('a CORS preflight for PUT is granted to an origin of --cors-origin and to no other', async () => {
+  const ask = async (origin: string) => {
+    const question = ['-H', `Origin: ${origin}`, '-H', 'Access-Control-Request-Method: PUT'];
+    return (await succeed('curl', ['-sSi', '-X', 'OPTIONS', ...question, `${program.url}db.kdbx`])).stdout;
+  };
+  expect(await ask('https://app.keeweb.info')).toMatch(
+    /^HTTP\/1\.1 200 [\s\S]*Access-Control-Allow-Origin: https:\/\/app\.keeweb\.info\r/,
+  );
+  expect(await ask('https://other.example')).toMatch(/^HTTP\/1\.1 200 (?![\s\S]*Access-Control)/);
 });

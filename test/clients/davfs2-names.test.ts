@@ -20,7 +20,7 @@ afterAll(async () => {
   await data.remove();
 });
 
-/** Unmounting sends everything; a fresh mount with an empty cache shows what the drive really holds. */
+/** Unmounts, which sends all changes, and mounts again with an empty cache, so that reads come from the drive. */
 async function remount(): Promise<void> {
   await mount.unmount();
   mount = await mountDavfs(program);
@@ -36,30 +36,33 @@ describe('davfs2', () => {
     ['umlauts, composed', 'Müßiggänger'.normalize('NFC')],
     ['umlauts, decomposed', 'Äpfel und Öl'.normalize('NFD')],
     ['emoji', 'party 🎉👩‍👩‍👧'],
-    // davfs2 names its cache file after the file, and seven characters more: it cannot open a longer name itself.
+    // davfs2 names its cache file after the file, with seven more characters: it cannot open a longer name.
     ['248 bytes', 'n'.repeat(248)],
   ] as const;
   const contentOf = (name: string) => pseudoRandomBytes(1000, name.length);
-  const shown = async () => (await readdir(mount.path)).map((found) => found.normalize('NFC'));
+  const listedNames = async () => (await readdir(mount.path)).map((found) => found.normalize('NFC'));
 
-  // One mount for all names: davfs2 takes seconds to unmount.
-  describe('names that are written, and read in a fresh mount', () => {
+  // All names share one remount, because davfs2 takes seconds to unmount.
+  describe('unusual names', () => {
     beforeAll(async () => {
       for (const [, name] of NAMES) await writeFile(join(mount.path, name), contentOf(name));
       await remount();
     });
 
-    test.each(NAMES)('a file whose name has %s is shown, and read byte for byte', async (_, name) => {
-      const stored = join(mount.path, name.normalize('NFC'));
-      expect(await shown()).toContain(name.normalize('NFC'));
-      expect((await readFile(stored)).equals(contentOf(name))).toBe(true);
-      expect((await stat(stored)).size).toBe(1000);
-    });
+    test.each(NAMES)(
+      'a file whose name has %s is listed by davfs2 after a remount, and read byte for byte',
+      async (_, name) => {
+        const stored = join(mount.path, name.normalize('NFC'));
+        expect(await listedNames()).toContain(name.normalize('NFC'));
+        expect((await readFile(stored)).equals(contentOf(name))).toBe(true);
+        expect((await stat(stored)).size).toBe(1000);
+      },
+    );
 
-    test('each of these files is gone once it is removed', async () => {
+    test('files with unusual names that davfs2 removes are gone after a remount', async () => {
       for (const [, name] of NAMES) await rm(join(mount.path, name.normalize('NFC')));
       await remount();
-      const left = await shown();
+      const left = await listedNames();
       expect(NAMES.filter(([, name]) => left.includes(name.normalize('NFC')))).toEqual([]);
     });
   });
@@ -68,12 +71,12 @@ describe('davfs2', () => {
     const name = 'ü'.repeat(127).concat('n');
     const content = pseudoRandomBytes(1000, 255);
 
-    // davfs2 cannot open a file of that name itself (see above); it can write one and give it the name.
-    test('is given to a file, which is then whole at the gateway, shown, renamed and removed', async () => {
+    // davfs2 cannot open a file with such a name (see above), but it can rename a file to it.
+    test('a file that davfs2 renames to a name of 255 bytes is whole at the gateway, listed, renamed back and removed', async () => {
       await writeFile(join(mount.path, 'short'), content);
       await rename(join(mount.path, 'short'), join(mount.path, name));
       await remount();
-      expect(await shown()).toContain(name);
+      expect(await listedNames()).toContain(name);
       expect((await stat(join(mount.path, name))).size).toBe(1000);
       const answer = await fetch(new URL(encodeURIComponent(name), program.url), {
         headers: { authorization: program.authorization },
@@ -85,23 +88,27 @@ describe('davfs2', () => {
       await rename(join(mount.path, 'short'), join(mount.path, name));
       await rm(join(mount.path, name));
       await remount();
-      expect(await shown()).not.toContain(name);
+      expect(await listedNames()).not.toContain(name);
     });
 
-    test('is that of a folder, in which files are written and read', async () => {
+    test('a folder whose name has 255 bytes is made by davfs2, holds a file that is read back, and is removed', async () => {
       await mkdir(join(mount.path, name));
       await writeFile(join(mount.path, name, 'inside'), content);
       await remount();
       expect((await readFile(join(mount.path, name, 'inside'))).equals(content)).toBe(true);
-      // One by one: davfs2 keeps a folder's list in a file of that name too, so it cannot list this one.
+      // Removed one by one: davfs2 caches a listing in a file with the folder's name, so it cannot list this folder.
       await rm(join(mount.path, name, 'inside'));
       await rmdir(join(mount.path, name));
       await remount();
-      expect(await shown()).not.toContain(name);
+      expect(await listedNames()).not.toContain(name);
     });
   });
 
-  test('nothing was lost on the way: davfs2 keeps what it could not send in lost+found', async () => {
-    expect(await readdir(join(mount.path, 'lost+found')).catch(() => [])).toEqual([]);
+  test('davfs2 leaves no unsent file of an unusual name in lost+found', async () => {
+    const listed = readdir(join(mount.path, 'lost+found')).catch((failure: NodeJS.ErrnoException) => {
+      if (failure.code !== 'ENOENT') throw failure;
+      return [];
+    });
+    expect(await listed).toEqual([]);
   });
 });

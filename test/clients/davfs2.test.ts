@@ -11,7 +11,7 @@ let mount: DavfsMount;
 let data: Awaited<ReturnType<typeof temporaryDirectory>>;
 let source: Awaited<ReturnType<typeof temporaryDirectory>>;
 
-/** Unmounting sends everything; a fresh mount with an empty cache shows what the drive really holds. */
+/** Unmounts, which sends all changes, and mounts again with an empty cache, so that reads come from the drive. */
 async function remount(): Promise<void> {
   await mount.unmount();
   mount = await mountDavfs(program);

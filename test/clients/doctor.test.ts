@@ -16,27 +16,27 @@ beforeEach(async () => {
 });
 afterEach(() => data.remove());
 
-const wordsFor = (listen: string, ...more: string[]) => [
+const argumentsFor = (listen: string, ...more: string[]) => [
   'doctor',
   ...['--listen', listen, '--data-dir', data.path, '--cache-dir', `${data.path}/cache`],
   ...more,
 ];
 const ANY_PORT = '127.0.0.1:0';
 
-test('without an account the embedded service is tested, and all of it is well', async () => {
-  const { code, output } = await runProgram(wordsFor(ANY_PORT));
+test('davgate doctor without an account tests the embedded service and finds no failure', async () => {
+  const { code, output } = await runProgram(argumentsFor(ANY_PORT));
   expect(output).toMatch(/^ok +service +the embedded service runs/m);
   expect(output).toMatch(/^ok +cleanup +removed /m);
-  // Which Node runs the tests is no matter here.
+  // The check of Node depends on the version that runs the tests.
   const trouble = output.split('\n').filter((line) => /^(warn|FAIL)(?! +node )/.test(line));
   expect(trouble).toEqual([]);
   expect(output).toMatch(/\n\d+ ok, [01] warnings, 0 failures\n$/);
   expect(code).toBe(0);
 });
 
-test('beside a davgate that runs it disturbs nothing', async () => {
+test('davgate doctor beside a running davgate ends with exit code 0, and davgate keeps serving', async () => {
   const program = await startProgram({ dataDirectory: data.path });
-  const { code, output } = await runProgram(wordsFor(new URL(program.url).host));
+  const { code, output } = await runProgram(argumentsFor(new URL(program.url).host));
   expect(output).toMatch(/^ok +listener +127\.0\.0\.1:\d+ is in use by a davgate that is running/m);
   expect(output).toMatch(/^warn +service +the embedded service is in use by the running davgate/m);
   expect(code).toBe(0);
@@ -45,18 +45,18 @@ test('beside a davgate that runs it disturbs nothing', async () => {
   expect(await program.stop()).toBe(0);
 });
 
-test('settings that cannot be used: exit code 2 and one line', async () => {
-  const { code, output } = await runProgram(wordsFor(ANY_PORT, '--delete', 'never'));
+test('davgate doctor with an invalid setting ends with exit code 2 and one line', async () => {
+  const { code, output } = await runProgram(argumentsFor(ANY_PORT, '--delete', 'never'));
   expect([code, output]).toEqual([2, 'davgate: --delete: "never" is not one of auto, permanent, trash\n']);
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
-  '%s: its folder is removed, and the exit code is 1',
+  '%s during davgate doctor removes its folder and ends it with exit code 1',
   async (signal) => {
     const service = await startTestService();
     service.service.setFaults({ 'latency-write-ms': 700 });
     const environment = { ...process.env, DAVGATE_TOKEN: service.token };
-    const { child, output } = spawnProgram(wordsFor(ANY_PORT, '--api-url', service.url), environment);
+    const { child, output } = spawnProgram(argumentsFor(ANY_PORT, '--api-url', service.url), environment);
     await matchOutput(child, output, /^ok +folder +made /m);
     child.kill(signal);
     const [code] = await once(child, 'close');
@@ -69,10 +69,10 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 );
 
-test('a failure: exit code 1, and the token is nowhere', async () => {
+test('davgate doctor with a wrong token ends with exit code 1 and does not print the token', async () => {
   const service = await startTestService();
   const environment = { ...process.env, DAVGATE_TOKEN: 'sl.WRONG' };
-  const { code, output } = await runProgram(wordsFor(ANY_PORT, '--api-url', service.url), environment);
+  const { code, output } = await runProgram(argumentsFor(ANY_PORT, '--api-url', service.url), environment);
   expect(code).toBe(1);
   expect(output).toMatch(/^FAIL +account .*give a new access token/m);
   expect(output).not.toContain('WRONG');

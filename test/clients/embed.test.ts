@@ -16,7 +16,7 @@ let service: TestService;
 let browser: Browser;
 let watched: WatchedPage;
 let page: Page;
-/** Another site: on a port of its own, and so of another origin. */
+/** Another site: its port makes it another origin. */
 let site: Server;
 let siteUrl: string;
 let body: string;
@@ -50,7 +50,7 @@ async function openSite(content: string): Promise<void> {
   await page.goto(siteUrl);
 }
 
-const marked = (url: string, attributes = '') =>
+const markedLink = (url: string, attributes = '') =>
   `<a class="davgate-embed" ${attributes} href="${url.replaceAll('&', '&amp;')}">the link</a>`;
 
 const frame = (): FrameLocator => page.frameLocator('iframe').first();
@@ -63,8 +63,8 @@ async function mount(options: object): Promise<void> {
 const heightPx = async (): Promise<number> =>
   (await page.locator('iframe').first().boundingBox())?.height ?? 0;
 
-/** Resolves when the frame is as high as what is in it, and the two lines around it. */
-async function resized(): Promise<void> {
+/** Resolves when the frame is as high as its content and its two border lines. */
+async function untilResized(): Promise<void> {
   const heightInside = async () => Math.ceil((await frame().locator('body').boundingBox())?.height ?? 0);
   await expectSoon(async () => (await heightPx()) - (await heightInside())).toBe(2);
 }
@@ -72,18 +72,18 @@ async function resized(): Promise<void> {
 describe('a marked link', () => {
   afterEach(() => expect(watched.noises).toEqual([]));
 
-  test('becomes a folder that can be walked through, and the frame follows', async () => {
+  test('a marked link to a folder becomes a frame that browses it and follows the height of its content', async () => {
     await put(service, '/tree/deep/note.txt', 'the note');
     await put(service, '/tree/a.txt', 'x');
     await put(service, '/tree/b.txt', 'x');
-    await openSite(marked(await sharedLink(service, '/tree')));
+    await openSite(markedLink(await sharedLink(service, '/tree')));
     await expectSoon(() => frame().locator('.items a').allInnerTexts()).toEqual(['deep', 'a.txt', 'b.txt']);
     await expectSoon(() => page.getByText('the link').isVisible()).toBe(false);
-    await resized();
+    await untilResized();
     const three = await heightPx();
     await frame().getByRole('link', { name: 'deep' }).click();
     await expectSoon(() => frame().locator('.items a').allInnerTexts()).toEqual(['note.txt']);
-    await resized();
+    await untilResized();
     await expectSoon(heightPx).toBeLessThan(three);
     await frame().getByRole('link', { name: 'note.txt' }).click();
     await expectSoon(() => frame().locator('pre').innerText()).toContain('the note');
@@ -92,10 +92,10 @@ describe('a marked link', () => {
     expect(page.url()).toBe(siteUrl);
   });
 
-  test('takes its options from attributes', async () => {
+  test('a marked link takes its view and header size from its attributes', async () => {
     await put(service, '/options/a.txt', 'x');
     const attributes = 'data-view="grid" data-header-size="small"';
-    await openSite(marked(await sharedLink(service, '/options'), attributes));
+    await openSite(markedLink(await sharedLink(service, '/options'), attributes));
     await expectSoon(() => frame().locator('.items.grid a').count()).toBe(1);
     await expectSoon(() => frame().locator('header').getAttribute('class')).toBe('small');
     await frame().getByRole('link', { name: 'a.txt' }).click();
@@ -103,9 +103,9 @@ describe('a marked link', () => {
     await expectSoon(() => frame().locator('header').getAttribute('class')).toBe('small');
   });
 
-  test('opens on a page of its own, and is downloaded', async () => {
+  test('an embedded file opens on a page of its own and is downloaded under its name', async () => {
     await put(service, '/single.txt', 'text');
-    await openSite(marked(await sharedLink(service, '/single.txt')));
+    await openSite(markedLink(await sharedLink(service, '/single.txt')));
     const opened = page.context().waitForEvent('page');
     await frame().getByRole('link', { name: 'Open' }).click();
     const alone = await opened;
@@ -116,9 +116,9 @@ describe('a marked link', () => {
     expect((await download).suggestedFilename()).toBe('single.txt');
   });
 
-  test('a PDF, which no sandbox shows, is one click away', async () => {
+  test('an embedded PDF, which no sandbox shows, opens on its own page with one click', async () => {
     await put(service, '/paper.pdf', onePagePdf('Hello'));
-    await openSite(marked(await sharedLink(service, '/paper.pdf')));
+    await openSite(markedLink(await sharedLink(service, '/paper.pdf')));
     const opened = page.context().waitForEvent('page');
     await frame().getByRole('link', { name: 'Open the PDF' }).click();
     const paper = await opened;
@@ -127,7 +127,7 @@ describe('a marked link', () => {
 });
 
 describe('DavgateEmbed', () => {
-  test('mounts an image in the size that is asked for', async () => {
+  test('DavgateEmbed.mount shows an image fitted to the frame, or in full size with zoom "actual"', async () => {
     const image = sharp({ create: { width: 1500, height: 300, channels: 3, background: '#4a8' } });
     await put(service, '/wide.png', await image.png().toBuffer());
     const link = await sharedLink(service, '/wide.png');
@@ -141,11 +141,11 @@ describe('DavgateEmbed', () => {
     expect(await width()).toBeLessThan(900);
     await mount({ link, file: { zoom: 'actual' } });
     expect(await width()).toBe(1500);
-    await resized();
+    await untilResized();
     expect(watched.noises).toEqual([]);
   });
 
-  test('unmounts, and a second mount takes the place of the first', async () => {
+  test('DavgateEmbed.unmount removes the frame and shows the link again, and a second mount replaces the first', async () => {
     await put(service, '/twice.txt', 'text');
     const link = await sharedLink(service, '/twice.txt');
     await mount({ link });
@@ -154,7 +154,7 @@ describe('DavgateEmbed', () => {
     await expectSoon(() => page.locator('iframe').count()).toBe(1);
     await page.evaluate(`DavgateEmbed.unmount(document.getElementById('here'))`);
     await expectSoon(() => page.locator('iframe').count()).toBe(0);
-    await openSite(marked(link));
+    await openSite(markedLink(link));
     await page.evaluate(`DavgateEmbed.unmount(document.querySelector('a'))`);
     await expectSoon(() => page.locator('iframe').count()).toBe(0);
     await expectSoon(() => page.getByText('the link').isVisible()).toBe(true);
@@ -171,113 +171,113 @@ describe('DavgateEmbed', () => {
       "document.body, { link: 'https://a.example/', file: { zoom: 2 } }",
       '"zoom" must be one of best, fit, actual',
     ],
-  ])('mount(%s) says what is wrong', async (argument, complaint) => {
+  ])('DavgateEmbed.mount(%s) throws the reason and makes no frame', async (argument, reason) => {
     await openSite('');
-    await expect(page.evaluate(`DavgateEmbed.mount(${argument})`)).rejects.toThrow(complaint);
+    await expect(page.evaluate(`DavgateEmbed.mount(${argument})`)).rejects.toThrow(reason);
     await expectSoon(() => page.locator('iframe').count()).toBe(0);
   });
 
-  test('takes a height from no window but its own frame, whatever that knows', async () => {
+  test('DavgateEmbed takes a height from no window but its own frame, even with the right secret', async () => {
     await put(service, '/heard.txt', 'text');
-    // Chance, and with it the secret, is known here: it is only the window that is wrong.
+    // The secret is predictable here, so that only the sender's window is wrong.
     await page.addInitScript('crypto.getRandomValues = (numbers) => numbers.fill(7)');
     await mount({ link: await sharedLink(service, '/heard.txt') });
-    await resized();
+    await untilResized();
     const before = await heightPx();
     const height = '{ davgateEmbed: "7-7-7-7", heightPx: 700 }';
-    await openStranger(`parent.postMessage(${height}, '*'); parent.postMessage('said', '*');`, 'said');
+    await openForeignFrame(`parent.postMessage(${height}, '*'); parent.postMessage('said', '*');`, 'said');
     await expectSoon(heightPx).toBe(before);
   });
 
-  test('the frame is asked by the page around it, and by no other', async () => {
+  test('the embedded frame answers messages of the page around it and of no other window', async () => {
     await put(service, '/asked.txt', 'text');
     await mount({ link: await sharedLink(service, '/asked.txt') });
-    await resized();
+    await untilResized();
     await page.evaluate(`globalThis.answers = [];
       addEventListener('message', ({ data }) => data?.davgateEmbed && answers.push(data.davgateEmbed));`);
     const ask = (who: string) => `.postMessage({ davgateEmbed: '${who}' }, '*');`;
-    await openStranger(`parent.frames[0]${ask('stranger')} parent.postMessage('asked', '*');`, 'asked');
+    await openForeignFrame(`parent.frames[0]${ask('foreign')} parent.postMessage('asked', '*');`, 'asked');
     await page.evaluate(`frames[0]${ask('page')}`);
     await page.waitForFunction(`answers.includes('page')`);
     await expectSoon(() => page.evaluate('answers')).toEqual(['page']);
   });
 });
 
-/** A sandboxed frame of someone else in the same page runs `script`, and has been heard to say `last`. */
-async function openStranger(script: string, last: string): Promise<void> {
+/** Runs `script` in a sandboxed frame of another origin in the same page; resolves when it posts `last`. */
+async function openForeignFrame(script: string, last: string): Promise<void> {
   await page.evaluate(`new Promise((done) => {
     addEventListener('message', ({ data }) => data === '${last}' && done());
-    const stranger = document.createElement('iframe');
-    stranger.sandbox = 'allow-scripts';
-    stranger.srcdoc = ${JSON.stringify(`<script>${script}</script>`)};
-    document.body.append(stranger);
+    const foreign = document.createElement('iframe');
+    foreign.sandbox = 'allow-scripts';
+    foreign.srcdoc = ${JSON.stringify(`<script>${script}</script>`)};
+    document.body.append(foreign);
   })`);
 }
 
-describe('what cannot be shown is said in the frame', () => {
+describe('links that cannot be embedded', () => {
   const title = () => frame().locator('h1').innerText();
 
-  test('a password: the link’s own page asks for it', async () => {
+  test('an embedded link with a password leads to its own page, which asks for it', async () => {
     await put(service, '/guarded.txt', 'secret text');
     const settings = { requested_visibility: 'password', link_password: 'sesame' };
-    await openSite(marked(await sharedLink(service, '/guarded.txt', settings)));
+    await openSite(markedLink(await sharedLink(service, '/guarded.txt', settings)));
     await expectSoon(title).toBe('This link has a password');
     await expectSoon(() => frame().locator('input').count()).toBe(0);
-    await resized();
+    await untilResized();
     const opened = page.context().waitForEvent('page');
     await frame().getByRole('link', { name: 'Open the link' }).click();
     const alone = await opened;
     await alone.getByLabel('Password').fill('sesame');
     await alone.getByRole('button', { name: 'Open' }).click();
     await expectSoon(() => alone.locator('pre').innerText()).toContain('secret text');
-    // Whoever has given the password sees it on the link's own page, and not in another site's.
+    // The password opens the link's own page, and not the frame on another site.
     await page.reload();
     await expectSoon(title).toBe('This link has a password');
   });
 
-  test('a link that has expired', async () => {
+  test('an embedded link that has expired says so', async () => {
     await put(service, '/short.txt', 'text');
     const expires = `${new Date(clock.now() + 60_000).toISOString().slice(0, 19)}Z`;
-    await openSite(marked(await sharedLink(service, '/short.txt', { expires })));
+    await openSite(markedLink(await sharedLink(service, '/short.txt', { expires })));
     await expectSoon(title).toBe('short.txt');
     await clock.advance(120_000);
     await page.reload();
     await expectSoon(title).toBe('This link has expired');
   });
 
-  test('a link that was revoked', async () => {
+  test('an embedded link that was revoked says that nothing is here', async () => {
     await put(service, '/revoked.txt', 'text');
     const url = await sharedLink(service, '/revoked.txt');
     await rpc(service, 'sharing/revoke_shared_link', { url });
-    await openSite(marked(url));
+    await openSite(markedLink(url));
     await expectSoon(title).toBe('Nothing is here');
   });
 
-  test('a link for no one, and one that never was', async () => {
+  test('an embedded link for no one says that it is closed, and a foreign address that nothing is here', async () => {
     await put(service, '/closed.txt', 'text');
-    await openSite(marked(await sharedLink(service, '/closed.txt', { audience: 'no_one' })));
+    await openSite(markedLink(await sharedLink(service, '/closed.txt', { audience: 'no_one' })));
     await expectSoon(title).toBe('This link is closed');
-    await openSite(marked('https://another.example/page'));
+    await openSite(markedLink('https://another.example/page'));
     await expectSoon(title).toBe('Nothing is here');
   });
 });
 
-describe('safety', () => {
+describe('security of the embedded frame', () => {
   test.each([
     ['page.html', `<script>${HOSTILE}</script>`],
     ['drawing.svg', `<svg xmlns="http://www.w3.org/2000/svg" onload="${HOSTILE}"/>`],
     ['notes.md', `<img src=x onerror="${HOSTILE}">\n\n[x](javascript:${HOSTILE})`],
     [`"><img src=x onerror="${HOSTILE}">.txt`, 'text'],
-  ])('%s runs nothing in the frame', async (name, content) => {
+  ])('the embedded file %s runs no script', async (name, content) => {
     await put(service, `/hostile/${name}`, content);
-    await openSite(marked(await sharedLink(service, `/hostile/${name}`)));
-    await resized();
-    await openSite(marked(await sharedLink(service, '/hostile'), 'data-view="grid"'));
-    await resized();
+    await openSite(markedLink(await sharedLink(service, `/hostile/${name}`)));
+    await untilResized();
+    await openSite(markedLink(await sharedLink(service, '/hostile'), 'data-view="grid"'));
+    await untilResized();
     expect(watched.noises.filter((noise) => noise.startsWith('dialog'))).toEqual([]);
   });
 
-  test('what is in the frame has no origin, not even outside of a sandboxed frame', async () => {
+  test('the embedded page has an opaque origin and no cookies, even outside a frame', async () => {
     await put(service, '/origin.txt', 'text');
     const link = await sharedLink(service, '/origin.txt');
     await page.goto(`${service.url}/embed?${new URLSearchParams({ link })}`);
@@ -285,7 +285,7 @@ describe('safety', () => {
     await expect(page.evaluate('document.cookie')).rejects.toThrow('sandboxed');
   });
 
-  test('the link’s own page is not to be had in a frame', async () => {
+  test('the page of a shared link is not shown in a frame of another site', async () => {
     await put(service, '/unframed.txt', 'text');
     const url = await sharedLink(service, '/unframed.txt');
     body = `<iframe src="${url.replaceAll('&', '&amp;')}"></iframe>`;

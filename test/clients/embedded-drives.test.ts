@@ -17,7 +17,7 @@ afterEach(async () => {
 
 type Drives = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Drives by name; ann has the first of them, bob the second. */
+/** Writes a configuration with the first drive for ann and the second for bob; returns davgate's arguments. */
 async function argumentsFor(directory: string, drives: Drives): Promise<string[]> {
   const data = join(home.path, directory);
   await mkdir(data, { recursive: true });
@@ -32,7 +32,7 @@ async function argumentsFor(directory: string, drives: Drives): Promise<string[]
   return ['--config', file, '--listen', '127.0.0.1:0', ...directories];
 }
 
-/** Serves the drives; returns how a user asks for a file. */
+/** Starts davgate with the drives. `ask` sends a user's PUT of `body`, or a GET. */
 async function serve(directory: string, drives: Drives) {
   const { child, output } = spawnProgram(await argumentsFor(directory, drives));
   const url = await matchOutput(child, output, /http:\/\/127\.0\.0\.1:\d+\//);
@@ -50,7 +50,7 @@ async function serve(directory: string, drives: Drives) {
   return { ask, stop };
 }
 
-test('what is put into one embedded drive is not in another, also after a restart', async () => {
+test('a file put into one embedded drive is not in another, before and after a restart', async () => {
   const first = await serve('two', { a: {}, b: {} });
   expect((await first.ask('ann', 'x', 'of ann')).status).toBe(201);
   expect((await first.ask('bob', 'x')).status).toBe(404);
@@ -60,7 +60,7 @@ test('what is put into one embedded drive is not in another, also after a restar
   expect((await again.ask('bob', 'x')).status).toBe(404);
 });
 
-test('the files of the only drive stay in it when a second one is added', async () => {
+test('the files of the only embedded drive stay in it when a second drive is configured', async () => {
   const alone = await serve('grown', { home: {} });
   expect((await alone.ask('ann', 'x', 'of ann')).status).toBe(201);
   await alone.stop();
@@ -69,7 +69,7 @@ test('the files of the only drive stay in it when a second one is added', async 
   expect((await grown.ask('bob', 'x')).status).toBe(404);
 });
 
-test('a new name for the only drive ends the start, and "account" hands its files on', async () => {
+test('a new name for the only embedded drive ends the start, and the setting "account" keeps its files', async () => {
   const alone = await serve('renamed', { home: {} });
   expect((await alone.ask('ann', 'x', 'of ann')).status).toBe(201);
   await alone.stop();
@@ -79,14 +79,14 @@ test('a new name for the only drive ends the start, and "account" hands its file
   expect(await (await renamed.ask('ann', 'x')).text()).toBe('of ann');
 });
 
-test('two drives with one account see each other’s files, each from its own root', async () => {
+test('two embedded drives with one account show the same files, each from its own root', async () => {
   const account = 'drive@davgate.invalid';
   const shared = await serve('shared', { all: { account }, part: { account, root: '/Team' } });
   expect((await shared.ask('bob', 'plan', 'of the team')).status).toBe(201);
   expect(await (await shared.ask('ann', 'Team/plan')).text()).toBe('of the team');
 });
 
-test('an account that the embedded service does not have ends the start with how to make one', async () => {
+test('an account that the embedded service does not have ends the start with exit code 2 and the command to make it', async () => {
   const args = await argumentsFor('unknown', { a: { account: 'nobody@example.org' } });
   const { code, output } = await runProgram(args);
   expect(code).toBe(2);

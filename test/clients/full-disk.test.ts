@@ -11,10 +11,10 @@ const FIND = '<D:propfind xmlns:D="DAV:"><D:prop><colour xmlns="urn:x"/></D:prop
 const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype>
   </D:lockinfo>`;
 
-interface Asked {
+interface RequestParts {
   readonly body?: string;
   readonly headers?: Record<string, string>;
-  /** Of COPY and MOVE, like the path. */
+  /** Destination of COPY and MOVE, relative like the path. */
   readonly to?: string;
 }
 
@@ -22,7 +22,7 @@ async function ask(
   { url, authorization }: Program,
   method: string,
   path: string,
-  { body, to, headers }: Asked = {},
+  { body, to, headers }: RequestParts = {},
 ): Promise<{ readonly status: number; readonly text: string }> {
   const destination = to === undefined ? {} : { destination: new URL(to, url).href };
   const answer = await fetch(new URL(path, url), {
@@ -33,7 +33,7 @@ async function ask(
   return { status: answer.status, text: await answer.text() };
 }
 
-interface Full {
+interface FullDisk {
   readonly disk: SmallDisk;
   readonly program: Program;
 }
@@ -41,8 +41,8 @@ interface Full {
 const BLUE = ['blue', 'blue to delete', 'blue to move'].map(encodeURI);
 const PLAIN = ['old', 'source', 'target', 'to-move', 'to-delete'];
 
-/** State, journal and cache on a disk without a free byte, after a kill and a start on it. */
-async function startOnFullDisk(mode: 'through' | 'back'): Promise<Full> {
+/** Starts davgate on a disk without a free byte, after a kill on that disk. State, journal and cache are on it. */
+async function startOnFullDisk(mode: 'through' | 'back'): Promise<FullDisk> {
   const service = await startTestService();
   onTestFinished(() => service.close());
   // write-back keeps 16 MiB free, and reserves room in its journal.
@@ -61,7 +61,7 @@ async function startOnFullDisk(mode: 'through' | 'back'): Promise<Full> {
   );
   for (const path of BLUE) expect((await ask(program, 'PROPPATCH', path, { body: PATCH })).status).toBe(207);
   disk.fill();
-  // The kill finds a state in whose log the disk became full.
+  // The disk is full while the state's log is written, and then davgate is killed.
   expect((await ask(program, 'PROPPATCH', 'old', { body: PATCH })).status).toBe(507);
   await program.kill();
   disk.fill();
@@ -70,17 +70,18 @@ async function startOnFullDisk(mode: 'through' | 'back'): Promise<Full> {
   return { disk, program };
 }
 
-interface Row extends Asked {
+interface Row extends RequestParts {
   readonly method: string;
   readonly path: string;
+  /** Status while the disk is full. */
   readonly full: number;
-  /** Afterwards, when there is room again; left out where it would be the same request twice. */
+  /** Status when there is room again; omitted for a request that cannot succeed twice. */
   readonly roomy?: number;
 }
 
 const big = 'content '.repeat(20_000);
 
-/** What needs no disk in either mode, then what needs one. */
+/** Requests that need no disk in either mode, then those that need it. */
 const BOTH: readonly Row[] = [
   { method: 'GET', path: 'old', full: 200, roomy: 200 },
   { method: 'PROPFIND', path: '', headers: { depth: '1' }, full: 207, roomy: 207 },
@@ -93,7 +94,7 @@ const BOTH: readonly Row[] = [
   { method: 'COPY', path: 'source', to: 'target', full: 507, roomy: 204 },
   { method: 'COPY', path: 'blue', to: 'blue-copy', full: 507, roomy: 201 },
   { method: 'PUT', path: 'empty', body: '', full: 507, roomy: 201 },
-  // The same content again, whose time only the state can keep.
+  // The same content with a new modification time, which only the state stores.
   {
     method: 'PUT',
     path: 'old',
@@ -122,19 +123,19 @@ const PUTS: Readonly<Record<'through' | 'back', readonly Row[]>> = {
   ],
 };
 
-const shown = ({ method, path, to }: Row) => `${method} ${path}${to === undefined ? '' : ` to ${to}`}`;
+const lineOf = ({ method, path, to }: Row) => `${method} ${path}${to === undefined ? '' : ` to ${to}`}`;
 
 test.each(['through', 'back'] as const)(
-  '--write-mode %s, killed on a full disk, starts on it, serves all that needs no disk, answers 507 to the rest, and does it all when there is room',
+  'davgate --write-mode %s starts on a full disk after a kill, serves requests that need no disk, answers 507 to the others, and serves all when there is room',
   async (mode) => {
     const { disk, program } = await startOnFullDisk(mode);
     const rows = [...PUTS[mode], ...BOTH];
-    const outcome = async (row: Row) => [shown(row), (await ask(program, row.method, row.path, row)).status];
+    const outcome = async (row: Row) => [lineOf(row), (await ask(program, row.method, row.path, row)).status];
     const onFull: unknown[] = [];
     for (const row of rows) onFull.push(await outcome(row));
-    expect(onFull).toEqual(rows.map((row) => [shown(row), row.full]));
+    expect(onFull).toEqual(rows.map((row) => [lineOf(row), row.full]));
 
-    // What was refused has changed nothing.
+    // Refused requests have changed nothing.
     const contentOf = async (path: string) => (await ask(program, 'GET', path)).text;
     expect(await contentOf('target')).toBe('content of target');
     expect(await contentOf('source')).toBe(mode === 'through' ? 'newer' : 'content of source');
@@ -149,7 +150,7 @@ test.each(['through', 'back'] as const)(
     const again = rows.filter(({ roomy }) => roomy !== undefined);
     const withRoom: unknown[] = [];
     for (const row of again) withRoom.push(await outcome(row));
-    expect(withRoom).toEqual(again.map((row) => [shown(row), row.roomy]));
+    expect(withRoom).toEqual(again.map((row) => [lineOf(row), row.roomy]));
     expect(await colourOf('blue-copy')).toContain('>blue<');
     const listing = (await ask(program, 'PROPFIND', 'old', { headers: { depth: '0' } })).text;
     expect(listing).toContain('Sat, 03 Feb 2001 04:05:06 GMT');

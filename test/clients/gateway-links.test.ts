@@ -6,7 +6,7 @@ import { startChromium } from '../support/chromium.ts';
 import { expectSoon } from '../support/eventually.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 
-// Links of the embedded service are opened at the gateway's own address, in the folder that it keeps for itself.
+// Links of the embedded service are opened at the gateway's own address, below `/.davgate/`.
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let program: Program;
@@ -43,24 +43,25 @@ async function put(path: string, body: string | Uint8Array): Promise<void> {
 
 const NAMES = 'xmlns:D="DAV:" xmlns:g="https://davgate.dev/ns"';
 
-/** The address that PROPPATCH makes and PROPFIND tells. */
+/** Makes a link with PROPPATCH; returns its address. */
 async function linkTo(path: string, settings = ''): Promise<string> {
   const link = `<g:shared-link>${settings}</g:shared-link>`;
   const update = `<D:propertyupdate ${NAMES}><D:set><D:prop>${link}</D:prop></D:set></D:propertyupdate>`;
   expect(await (await dav('PROPPATCH', path, update)).text()).toContain('200 OK');
-  return told(path);
+  return shownLink(path);
 }
 
-async function told(path: string): Promise<string> {
-  const asked = `<D:propfind ${NAMES}><D:prop><g:shared-link/></D:prop></D:propfind>`;
-  const text = await (await dav('PROPFIND', path, asked)).text();
+/** Returns the link that PROPFIND shows for a path. */
+async function shownLink(path: string): Promise<string> {
+  const propfind = `<D:propfind ${NAMES}><D:prop><g:shared-link/></D:prop></D:propfind>`;
+  const text = await (await dav('PROPFIND', path, propfind)).text();
   return (/<[^>]*shared-link[^>]*>([^<]+)</.exec(text)?.[1] ?? '').replaceAll('&amp;', '&');
 }
 
 const withQuery = (url: string, name: 'dl' | 'raw') => url.replace('dl=0', `${name}=1`);
 
 describe('a link made with PROPPATCH', () => {
-  test('opens in a browser without a login, before and after a restart', async () => {
+  test('a link opens in a browser without a login, before and after a restart, and serves downloads and ranges', async () => {
     await put('/report.txt', 'quarterly figures');
     const url = await linkTo('/report.txt');
     expect(url.startsWith(`${program.url}.davgate/scl/fi/`)).toBe(true);
@@ -72,7 +73,7 @@ describe('a link made with PROPPATCH', () => {
       await page.close();
       if (round === 'before') await restart();
     }
-    expect(await told('/report.txt')).toBe(url);
+    expect(await shownLink('/report.txt')).toBe(url);
     const saved = await fetch(withQuery(url, 'dl'));
     expect(saved.headers.get('content-disposition')).toContain('attachment; filename="report.txt"');
     expect(await saved.text()).toBe('quarterly figures');
@@ -80,7 +81,7 @@ describe('a link made with PROPPATCH', () => {
     expect([part.status, await part.text()]).toEqual([206, 'figures']);
   });
 
-  test('of a folder leads on to what is in it, and comes as an archive', async () => {
+  test('a link to a folder leads to its files and is downloaded as an archive', async () => {
     expect((await dav('MKCOL', '/album')).status).toBe(201);
     await put('/album/notes.txt', 'in the album');
     const url = await linkTo('/album');
@@ -100,7 +101,7 @@ describe('a link made with PROPPATCH', () => {
     ]);
   });
 
-  test('with a password asks for it once, and its cookie is for links alone', async () => {
+  test('a link with a password asks for it, and its cookie is for links only', async () => {
     await put('/secret.txt', 'only with the password');
     const url = await linkTo('/secret.txt', '<g:password>open sesame</g:password>');
     const context = await browser.newContext();
@@ -115,7 +116,7 @@ describe('a link made with PROPPATCH', () => {
     await context.close();
   });
 
-  test('ends with its removal', async () => {
+  test('a link that PROPPATCH removes answers 404', async () => {
     await put('/passing.txt', 'x');
     const url = await linkTo('/passing.txt');
     const remove = `<D:propertyupdate ${NAMES}><D:remove><D:prop><g:shared-link/></D:prop></D:remove></D:propertyupdate>`;
@@ -124,8 +125,8 @@ describe('a link made with PROPPATCH', () => {
   });
 });
 
-describe('what somebody uploads', () => {
-  test('runs no script in the drive’s origin, and has the policies that keep it from doing so', async () => {
+describe('uploaded content', () => {
+  test('a linked HTML or SVG file runs no script and is served with a content security policy and nosniff', async () => {
     const script = '<script>document.title = "it ran"</script>';
     for (const [name, body] of [
       ['page.html', script],
@@ -147,8 +148,8 @@ describe('what somebody uploads', () => {
   });
 });
 
-describe('a preview in another site’s page', () => {
-  test('shows the file, from the script that the gateway serves', async () => {
+describe('an embedded link in another site’s page', () => {
+  test('an embedded link shows its file with the script that the gateway serves', async () => {
     await put('/shown.txt', 'shown in a frame');
     const url = await linkTo('/shown.txt');
     const marked = `<a class="davgate-embed" href="${url.replaceAll('&', '&amp;')}">x</a>`;
@@ -170,20 +171,20 @@ describe('a preview in another site’s page', () => {
 describe('--public-url', () => {
   afterEach(() => restart());
 
-  test('is what links begin with, of this start and of earlier ones', async () => {
+  test('--public-url is the start of links made before it was set, and of the links in their pages', async () => {
     await put('/public.txt', 'x');
     const before = new URL(await linkTo('/public.txt'));
     await restart(['--public-url', 'https://drive.example/team/']);
-    const now = await told('/public.txt');
+    const now = await shownLink('/public.txt');
     expect(now).toBe(`https://drive.example/team${before.pathname}${before.search}`);
-    // The proxy at that address takes its own folder off, and the page leads on below it.
+    // The proxy at that address strips its own prefix, which the links in the page keep.
     const { pathname, search } = new URL(now.replace('/team', ''));
     const page = await (await fetch(new URL(pathname + search, program.url))).text();
     expect(page).toContain('href="/team/.davgate/scl/');
   });
 });
 
-describe('the folder of davgate itself', () => {
+describe('the folder .davgate', () => {
   const reserved = (path: string, method = 'GET', authorization?: string) =>
     fetch(path.startsWith('/') ? `${program.url.replace(/\/$/, '')}${path}` : path, {
       method,
@@ -191,7 +192,7 @@ describe('the folder of davgate itself', () => {
       ...(authorization && { headers: { authorization } }),
     });
 
-  test('passes on links and previews and nothing else: no function, no consent page, no other spelling', async () => {
+  test('the folder .davgate answers 404 for API functions, the consent page and other spellings of its paths', async () => {
     for (const path of [
       '/.davgate/2/files/list_folder',
       '/.davgate/2/users/get_current_account',
@@ -209,7 +210,7 @@ describe('the folder of davgate itself', () => {
     }
   });
 
-  test('is not there for WebDAV: links answer GET, HEAD and POST, and other methods need a login and find nothing', async () => {
+  test('a link answers HEAD, WebDAV methods on it need a login and answer 404, and PROPFIND does not list .davgate', async () => {
     await put('/methods.txt', 'x');
     const url = await linkTo('/methods.txt');
     expect((await reserved(url, 'HEAD')).status).toBe(200);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => directory.remove());
 
-/** The exit code of the Dockerfile's health check, as it would be in a container that listens on `port`. */
+/** Runs the Dockerfile's health check as in a container that listens on `port`; returns its exit code. */
 async function healthOf(port: number): Promise<number | null> {
   const dockerfile = readFileSync(join(PROJECT_ROOT, 'Dockerfile'), 'utf8');
   const words = /^HEALTHCHECK [^[]*CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]';
@@ -21,7 +21,7 @@ async function healthOf(port: number): Promise<number | null> {
   return code;
 }
 
-test('the image writes into its one volume alone, so that the rest can be read-only', () => {
+test('the image’s data and cache directories are in its only volume', () => {
   const dockerfile = readFileSync(join(PROJECT_ROOT, 'Dockerfile'), 'utf8');
   expect(dockerfile.match(/^VOLUME .*$/gm)).toEqual(['VOLUME ["/data"]']);
   const directories = [...dockerfile.matchAll(/DAVGATE_(?:DATA|CACHE)_DIR=(\S+)/g)].map(([, path]) => path);
@@ -33,7 +33,7 @@ const certificate = (name: string) => join(PROJECT_ROOT, 'test/support/certifica
 test.each([
   ['http', []],
   ['https', ['--tls-cert', certificate('one.pem'), '--tls-key', certificate('one.key')]],
-])('the image’s health check is good while a davgate serves %s, and else not', async (scheme, args) => {
+])('the image’s health check succeeds while davgate serves %s, and fails before', async (scheme, args) => {
   const port = await freePort();
   expect(await healthOf(port)).toBe(1);
   const program = await startProgram({ dataDirectory: join(directory.path, scheme), port, args });

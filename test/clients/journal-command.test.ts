@@ -27,7 +27,7 @@ async function put(name: string, body: Buffer | string): Promise<void> {
   expect([201, 204]).toContain((await ask('PUT', name, body)).status);
 }
 
-/** The id that the list shows for the write to `path`. */
+/** Returns the id that `davgate journal` lists for the write to `path`. */
 async function idOf(path: string): Promise<string> {
   const { output } = await journal();
   return (
@@ -36,8 +36,8 @@ async function idOf(path: string): Promise<string> {
   );
 }
 
-/** A write whose bytes the disk has damaged, so that it is lost after the next start. */
-async function loseOne(): Promise<Buffer> {
+/** Makes a lost write: damages its bytes in the journal and restarts davgate. Returns the damaged bytes. */
+async function makeLostWrite(): Promise<Buffer> {
   service.service.setFaults({ 'error-write-share': 1 });
   await put('lost.txt', BYTES);
   await program.kill();
@@ -51,7 +51,7 @@ async function loseOne(): Promise<Buffer> {
   return damaged;
 }
 
-describe('with a davgate that has a journal', () => {
+describe('davgate journal', () => {
   beforeEach(async () => {
     [data, service] = await Promise.all([temporaryDirectory(), startTestService()]);
     args = ['--write-mode', 'back', '--api-url', service.url, '--token', service.token];
@@ -64,7 +64,7 @@ describe('with a davgate that has a journal', () => {
     await data.remove();
   });
 
-  test('davgate journal lists, exports and discards what waits while davgate runs', async () => {
+  test('davgate journal lists, exports, discards and retries pending writes while davgate runs', async () => {
     expect(await journal()).toEqual({ code: 0, output: 'No pending writes and no lost writes.\n' });
     service.service.setFaults({ 'error-write-share': 1 });
     await put('plan.odt', BYTES);
@@ -89,7 +89,7 @@ describe('with a davgate that has a journal', () => {
       expect.stringContaining('/other.txt: the storage service'),
     ]);
     service.service.setFaults({});
-    // It may land by itself before the command comes, and the command then finds nothing.
+    // davgate may send the write by itself before the command, which then finds nothing.
     await eventually(async () => {
       await journal('retry', id);
       expect((await journal()).output).toBe('No pending writes and no lost writes.\n');
@@ -97,7 +97,7 @@ describe('with a davgate that has a journal', () => {
     expect(await (await ask('GET', 'other.txt')).text()).toBe('other');
   });
 
-  test('davgate journal lists, exports and discards what waits while davgate is stopped', async () => {
+  test('davgate journal exports and discards pending writes while davgate is stopped, and leaves retry to the next start', async () => {
     service.service.setFaults({ 'error-write-share': 1 });
     await put('plan.odt', BYTES);
     await put('other.txt', 'other');
@@ -112,8 +112,8 @@ describe('with a davgate that has a journal', () => {
     expect([output.includes('/plan.odt'), output.includes('/other.txt')]).toEqual([false, true]);
   });
 
-  test('davgate journal puts a lost write back at its path, unless something is there now', async () => {
-    const damaged = await loseOne();
+  test('davgate journal retry puts a lost write back at its path, unless a file is there now', async () => {
+    const damaged = await makeLostWrite();
     const id = await idOf('/lost.txt');
     await put('lost.txt', 'newer');
     const refused = await journal('retry', id);
@@ -126,8 +126,8 @@ describe('with a davgate that has a journal', () => {
     await eventually(async () => expect((await journal()).output).toMatch(/^No pending writes/));
   });
 
-  test('davgate journal puts a lost write back while davgate is stopped', async () => {
-    const damaged = await loseOne();
+  test('davgate journal retry makes a lost write pending while davgate is stopped, and the next start sends it', async () => {
+    const damaged = await makeLostWrite();
     await program.kill();
     const id = await idOf('/lost.txt');
     expect((await journal('retry', id)).code).toBe(0);
@@ -138,7 +138,7 @@ describe('with a davgate that has a journal', () => {
     expect(found.equals(damaged)).toBe(true);
   });
 
-  test('davgate journal retry, discard and export of an id that nothing has end with exit code 1', async () => {
+  test('davgate journal retry, discard and export with an unknown id end with exit code 1', async () => {
     for (const words of [
       ['retry', 'ffffffff'],
       ['discard', 'ffffffff'],

@@ -6,10 +6,10 @@ import { type Program, runProgram, startProgram, temporaryDirectory } from '../s
 import { startTestService } from '../support/service.ts';
 
 const WRITES = 36;
-/** Every sixth is too large for the database. */
+/** Returns the content of a file. Every sixth is too large for the database and gets a body file. */
 const contentOf = (index: number) => pseudoRandomBytes(index % 6 === 0 ? 300_000 + index : 2_000, index);
 
-test('a start without the journal database that was damaged and moved away keeps every acknowledged body', async () => {
+test('a start after the damaged journal database was moved away puts every body file of the journal into lost and found', async () => {
   const [service, data] = await Promise.all([startTestService(), temporaryDirectory()]);
   onTestFinished(async () => {
     await service.close();
@@ -30,11 +30,11 @@ test('a start without the journal database that was damaged and moved away keeps
   const refused = await runProgram(['serve', ...options, '--cache-dir', join(data.path, 'cache')]);
   expect([refused.code, refused.output]).toEqual([2, expect.stringContaining('keep it')]);
   expect(readdirSync(join(journal, 'bodies', 'default'))).toHaveLength(WRITES / 6);
-  // SQLite may have taken the log into the damaged database, where its writes are kept as well.
-  const away = join(data.path, 'away');
-  mkdirSync(away);
-  renameSync(join(journal, 'state.db'), join(away, 'state.db'));
-  const wasLeft = readdirSync(journal).includes('state.db-wal');
+  // SQLite may have moved the log's writes into the damaged database, which keeps them as well.
+  const moved = join(data.path, 'moved');
+  mkdirSync(moved);
+  renameSync(join(journal, 'state.db'), join(moved, 'state.db'));
+  const hasLog = readdirSync(journal).includes('state.db-wal');
 
   const second = await start();
   onTestFinished(() => second.kill());
@@ -50,7 +50,7 @@ test('a start without the journal database that was damaged and moved away keeps
   expect(second.output()).toContain('their bytes are in the lost-and-found folder');
   const health = await fetch(`${second.url}.davgate/healthz`);
   expect(await health.json()).toMatchObject({ lostFiles: WRITES / 6 });
-  if (!wasLeft) return;
+  if (!hasLog) return;
   const [kept = ''] = readdirSync(journal).filter((name) => name.startsWith('state.db-wal.kept-'));
   expect(readFileSync(join(journal, kept)).equals(walBytes)).toBe(true);
 });

@@ -33,12 +33,12 @@ async function ask(
   return { status: answer.status, text: await answer.text() };
 }
 
-interface Setting {
+interface SetUp {
   readonly service: GatedService;
   start(): Promise<Program>;
 }
 
-async function setUp(args: readonly string[]): Promise<Setting> {
+async function setUp(args: readonly string[]): Promise<SetUp> {
   const service = await startGatedService(storage.url);
   const data = await temporaryDirectory();
   closers.push(
@@ -59,7 +59,7 @@ test.each([
   ['write-back', () => ['--write-mode', 'back']],
   ['write-through with its state in Redis', () => ['--redis', redis.url]],
 ] as const)(
-  '%s: a COPY that the service has done when davgate is killed has its properties after the restart',
+  'with %s, a COPY that the service has done when davgate is killed has its dead properties after the restart',
   async (mode, args) => {
     const { service, start } = await setUp(args());
     const folder = mode.replaceAll(' ', '-');

@@ -11,10 +11,10 @@ import { expectSoon } from '../support/eventually.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-/** The gateway is killed so often, each time with clients in the midst of their requests. */
+/** Number of kills, each while clients send requests. */
 const KILLS = effort(2);
 const CLIENTS = 6;
-/** Each client writes its files again and again, so that versions wait behind others. */
+/** Number of files of a client: few, so that versions of a file wait behind earlier ones. */
 const FILES_EACH = 8;
 
 let service: TestService;
@@ -22,7 +22,7 @@ let remote: Remote & { close(): Promise<void> };
 let program: Program;
 let data: Awaited<ReturnType<typeof temporaryDirectory>>;
 let port = 0;
-/** Clients wait while there is nobody to ask. */
+/** Resolves when davgate runs again; clients wait for it. */
 let isUp: Promise<void>;
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ beforeAll(async () => {
   const { url, token } = service;
   const urls = { apiUrl: url, contentUrl: url, notifyUrl: url };
   remote = createRemote({ ...urls, credentials: { token }, root: '', clock: systemClock, log: silentLog });
-  // Slow enough that much waits when a kill comes.
+  // Slow, so that many writes are pending when davgate is killed.
   service.service.setFaults({ 'latency-write-ms': 20, 'lost-answer-share': 0.05, seed: 1 });
   isUp = start();
   await isUp;
@@ -67,7 +67,7 @@ async function health(): Promise<{ journalFiles: number; journalBytes: number; l
   return (await (await fetch(`${program.url}.davgate/healthz`)).json()) as Awaited<ReturnType<typeof health>>;
 }
 
-/** All files at the service. */
+/** Returns all files at the service, by path. */
 async function stored(): Promise<ReadonlyMap<string, FileEntry>> {
   const entries = new Map<string, Entry>();
   for await (const { changes } of remote.list(ROOT, { recursive: true }))
@@ -81,24 +81,25 @@ async function bytesOf(file: FileEntry): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** What a client knows of one of its files: the last version that was acknowledged, and those that may be instead. */
-interface Known {
+/** Versions of a file that may be at the service. */
+interface Versions {
+  /** The last version that was acknowledged; 0 for none. */
   acknowledged: number;
-  /** Sent after that one, and never answered. */
-  doubtful: number[];
+  /** Versions sent after that one and not acknowledged. */
+  unacknowledged: number[];
 }
 
-/** Small ones that go into the database, larger ones in files of their own, now and then an empty one. */
+/** Returns a body: empty, small enough for the journal's database, or larger, for a file of its own. */
 function contentOf(client: number, file: number, version: number): Buffer {
   const sizes = [0, 100, 10_000, 70_000, 300_000];
   const size = sizes[(client + file * 3 + version) % sizes.length] ?? 0;
   return pseudoRandomBytes(size + (version % 7), client * 1_000_000 + file * 10_000 + version);
 }
 
-describe(`a gateway with a journal is killed ${KILLS} times at random moments`, () => {
-  test('every write that was acknowledged is at the service afterwards, and nothing half-made', async () => {
+describe(`a gateway with write-back that is killed ${KILLS} times`, () => {
+  test('every write that a gateway with write-back acknowledged before a kill reaches the service whole, and nothing else does', async () => {
     expect(await ask('MKCOL', 'busy')).toBe(201);
-    const known = new Map<string, Known>();
+    const known = new Map<string, Versions>();
     let isOver = false;
     let version = 0;
     let waitedAtKill = 0;
@@ -107,12 +108,12 @@ describe(`a gateway with a journal is killed ${KILLS} times at random moments`, 
         await isUp;
         const file = turn % FILES_EACH;
         const path = `busy/${client}-${file}`;
-        const its = known.get(path) ?? { acknowledged: 0, doubtful: [] };
-        known.set(path, its);
+        const versions = known.get(path) ?? { acknowledged: 0, unacknowledged: [] };
+        known.set(path, versions);
         const number = ++version;
-        its.doubtful.push(number);
+        versions.unacknowledged.push(number);
         const status = await ask('PUT', path, contentOf(client, file, number)).catch(() => 0);
-        if (status === 201 || status === 204) known.set(path, { acknowledged: number, doubtful: [] });
+        if (status === 201 || status === 204) known.set(path, { acknowledged: number, unacknowledged: [] });
         else expect([0, 503], path).toContain(status);
       }
     };
@@ -131,10 +132,10 @@ describe(`a gateway with a journal is killed ${KILLS} times at random moments`, 
     await expectSoon(async () => (await health()).journalFiles).toBe(0);
     expect(await health()).toMatchObject({ journalFiles: 0, journalBytes: 0, lostFiles: 0 });
     const files = await stored();
-    for (const [path, { acknowledged, doubtful }] of known) {
+    for (const [path, { acknowledged, unacknowledged }] of known) {
       const [client = 0, file = 0] = path.slice('busy/'.length).split('-').map(Number);
       const found = files.get(`/${path}`);
-      const versions = [acknowledged, ...doubtful].filter((number) => number > 0);
+      const versions = [acknowledged, ...unacknowledged].filter((number) => number > 0);
       if (!found) expect(acknowledged, path).toBe(0);
       else {
         const bytes = await bytesOf(found);
@@ -142,12 +143,12 @@ describe(`a gateway with a journal is killed ${KILLS} times at random moments`, 
         expect(isOne, `${path} is none of its versions ${versions.join(', ')}`).toBe(true);
       }
     }
-    // Nobody else was there to be in conflict with, and no temporary name is left.
-    const strange = [...files.keys()].filter((path) => !known.has(path.slice(1)));
-    expect(strange).toEqual([]);
+    // No other client writes, so there is no conflicted copy, and no temporary name may be left.
+    const unexpected = [...files.keys()].filter((path) => !known.has(path.slice(1)));
+    expect(unexpected).toEqual([]);
   });
 
-  test('SIGTERM sends what waits, and says how much it is', async () => {
+  test('SIGTERM to a gateway with write-back sends all pending writes before it ends with exit code 0', async () => {
     service.service.setFaults({ 'latency-write-ms': 100 });
     await Promise.all(
       Array.from({ length: 30 }, (_, index) => ask('PUT', `busy/last ${index}`, Buffer.from('x'))),

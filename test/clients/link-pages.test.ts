@@ -10,15 +10,17 @@ import { HOSTILE, type WatchedPage, watchedPage } from '../support/watched-page.
 
 let service: TestService;
 let browser: Browser;
+/** Browser with a PDF viewer. */
+let desktop: Browser;
 let watched: WatchedPage;
 let page: Page;
 
 beforeAll(async () => {
   service = await startTestService();
-  browser = await startChromium();
+  [browser, desktop] = await Promise.all([startChromium(), startChromium({ hasPdfViewer: true })]);
 });
 afterAll(async () => {
-  await browser.close();
+  await Promise.all([browser.close(), desktop.close()]);
   await service.close();
 });
 beforeEach(async () => {
@@ -29,23 +31,23 @@ afterEach(() => watched.close());
 
 const linkTo = (path: string, settings?: object) => sharedLink(service, path, settings);
 
-/** A picture of `width` by `height` in one colour. */
+/** Makes a PNG of `width` by `height` pixels in one colour. */
 const picture = (width: number, height: number) =>
   sharp({ create: { width, height, channels: 3, background: '#4a8' } })
     .png()
     .toBuffer();
 
-/** What a script in the page finds there; the types of its globals are a browser's. */
+/** Evaluates `script` in the page. It is a string, because its globals are those of a browser. */
 const inPage = <T>(script: string) => page.evaluate<T>(script);
 
 async function widthOf(selector: string): Promise<number> {
   return Math.round((await page.locator(selector).boundingBox())?.width ?? 0);
 }
 
-describe('a file', () => {
+describe('the link page of a file', () => {
   afterEach(() => expect(watched.noises).toEqual([]));
 
-  test('an image fits the window; a click shows its own pixels, another the whole again', async () => {
+  test('an image on its link page fits the window, a click shows it in full size, and another click fits it again', async () => {
     await put(service, '/wide.png', await picture(2000, 500));
     await page.goto(await linkTo('/wide.png'));
     await expectSoon(() => page.title()).toBe('wide.png');
@@ -57,7 +59,7 @@ describe('a file', () => {
     await expectSoon(() => widthOf('img')).toBeLessThan(1000);
   });
 
-  test('a small image keeps its size, unless it is asked to fit', async () => {
+  test('a small image on its link page keeps its size, and zoom=fit enlarges it', async () => {
     await put(service, '/small.png', await picture(40, 40));
     const url = await linkTo('/small.png');
     await page.goto(url);
@@ -68,29 +70,31 @@ describe('a file', () => {
     await expectSoon(() => widthOf('img')).toBe(40);
   });
 
-  test('sound can be played', async () => {
+  test('a sound on its link page is loaded by a player', async () => {
     await put(service, '/tone.wav', silentWav(2));
     await page.goto(await linkTo('/tone.wav'));
     await page.waitForFunction('document.querySelector("audio").readyState > 0');
     await expectSoon(() => inPage('document.querySelector("audio").duration')).toBe(2);
   });
 
-  test('a film that the browser can play has its player', async () => {
+  test('a WebM film on its link page has a player with controls', async () => {
     await put(service, '/film.webm', 'no film');
     await page.goto(await linkTo('/film.webm'));
     await expectSoon(() => inPage('document.querySelector("video").controls')).toBe(true);
     await page.waitForFunction('document.querySelector("video").error !== null');
   });
 
-  test('a PDF is in the browser’s own viewer', async () => {
+  test('a PDF on its link page is in the browser’s own viewer', async () => {
     await put(service, '/paper.pdf', onePagePdf('Hello'));
+    const { page, noises } = await watchedPage(desktop);
     const viewer = page.waitForEvent('framenavigated', (frame) => frame.url().includes('raw=1'));
     await page.goto(await linkTo('/paper.pdf'));
     await viewer;
     await expectSoon(() => page.locator('object .card').isVisible()).toBe(false);
+    expect(noises).toEqual([]);
   });
 
-  test('code is coloured and its lines are numbered', async () => {
+  test('code on its link page is coloured and its lines are numbered', async () => {
     await put(service, '/code.ts', 'export const a = 1;\n/* two\n   three */\n');
     await page.goto(await linkTo('/code.ts'));
     await expectSoon(() => page.locator('.line').count()).toBe(4);
@@ -104,14 +108,14 @@ describe('a file', () => {
     await expectSoon(() => page.locator('pre').innerText()).toContain('export const a = 1;');
   });
 
-  test('Markdown is set', async () => {
+  test('Markdown on its link page is rendered', async () => {
     await put(service, '/notes.md', '# Heading\n\n- one\n- **two**\n');
     await page.goto(await linkTo('/notes.md'));
     await expectSoon(() => page.locator('article h1').innerText()).toBe('Heading');
     await expectSoon(() => page.locator('article strong').innerText()).toBe('two');
   });
 
-  test('of a long text the beginning is shown, and said to be that', async () => {
+  test('a long text on its link page is cut, and a note says so', async () => {
     await put(service, '/long.txt', 'All work and no play.\n'.repeat(10_000));
     await page.goto(await linkTo('/long.txt'));
     await expectSoon(() => page.locator('.note').innerText()).toBe(
@@ -125,13 +129,13 @@ describe('a file', () => {
     ['windows.csv', Buffer.from('\ufeffa;b\r\n1;2', 'utf16le'), 'a;b\n1;2'],
     ['bytes.dat', Buffer.from([0x50, 0x4b, 3, 4, 0, 0xff]), 'There is no preview for files of this type.'],
     ['empty.ts', Buffer.from(''), 'This file is empty.'],
-  ])('%s shows its text, or that there is none', async (name, bytes, text) => {
+  ])('the link page of %s shows its text or why there is no preview', async (name, bytes, text) => {
     await put(service, `/kinds/${name}`, bytes);
     await page.goto(await linkTo(`/kinds/${name}`));
     expect((await page.locator('main').innerText()).trim()).toBe(text);
   });
 
-  test('is downloaded under its name', async () => {
+  test('a file is downloaded from its link page under its name', async () => {
     await put(service, '/saved Ü.txt', 'text');
     await page.goto(await linkTo('/saved Ü.txt'));
     const download = page.waitForEvent('download');
@@ -140,10 +144,10 @@ describe('a file', () => {
   });
 });
 
-describe('a folder', () => {
+describe('the link page of a folder', () => {
   afterEach(() => expect(watched.noises).toEqual([]));
 
-  test('leads to what is in it, in the view that was chosen, and back', async () => {
+  test('the link page of a folder leads to its folders and files in the chosen view, and back', async () => {
     await put(service, '/trip/day 10/b.txt', 'bee');
     await put(service, '/trip/day 2/a #1?.txt', 'aye');
     await put(service, '/trip/z.txt', 'zed');
@@ -160,7 +164,7 @@ describe('a folder', () => {
     await expectSoon(() => page.locator('.items.grid a').count()).toBe(3);
   });
 
-  test('is downloaded as an archive', async () => {
+  test('a folder is downloaded from its link page as an archive', async () => {
     await put(service, '/packed/a', 'text');
     await page.goto(await linkTo('/packed'));
     const download = page.waitForEvent('download');
@@ -168,29 +172,32 @@ describe('a folder', () => {
     expect((await download).suggestedFilename()).toBe('packed.zip');
   });
 
-  test.each([360, 1600])('is no wider than a window of %d pixels', async (width) => {
-    await put(service, `/narrow/${'long name '.repeat(20)}.txt`, 'x');
-    await put(service, `/narrow/${'w'.repeat(200)}.txt`, 'x');
-    await page.setViewportSize({ width, height: 700 });
-    const url = await linkTo('/narrow');
-    for (const view of ['', '&view=grid']) {
-      await page.goto(url + view);
-      await expectSoon(() => inPage('document.documentElement.scrollWidth')).toBe(width);
-    }
-  });
+  test.each([360, 1600])(
+    'the link page of a folder is no wider than a window of %d pixels',
+    async (width) => {
+      await put(service, `/narrow/${'long name '.repeat(20)}.txt`, 'x');
+      await put(service, `/narrow/${'w'.repeat(200)}.txt`, 'x');
+      await page.setViewportSize({ width, height: 700 });
+      const url = await linkTo('/narrow');
+      for (const view of ['', '&view=grid']) {
+        await page.goto(url + view);
+        await expectSoon(() => inPage('document.documentElement.scrollWidth')).toBe(width);
+      }
+    },
+  );
 });
 
-test('in the dark the page is dark', async () => {
+test('a link page is dark in a dark colour scheme', async () => {
   await put(service, '/night.txt', 'text');
   const dark = await watchedPage(browser, { colorScheme: 'dark' });
   await dark.page.goto(await linkTo('/night.txt'));
-  const ground = await dark.page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
-  expect(ground).toBe('rgb(17, 21, 27)');
+  const background = await dark.page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+  expect(background).toBe('rgb(17, 21, 27)');
   await dark.close();
 });
 
-describe('what cannot be seen', () => {
-  test('a password opens the page, after a wrong one was told to be wrong', async () => {
+describe('links that do not show their file', () => {
+  test('a link with a password reports a wrong one and opens with the right one', async () => {
     await put(service, '/guarded.txt', 'the secret text');
     await page.goto(
       await linkTo('/guarded.txt', { requested_visibility: 'password', link_password: 'sesame' }),
@@ -206,13 +213,13 @@ describe('what cannot be seen', () => {
     expect(watched.noises).toEqual([]);
   });
 
-  test('a wrong link says that nothing is there', async () => {
+  test('an unknown link says that nothing is here', async () => {
     await page.goto(`${service.url}/scl/fi/none/none?rlkey=none&dl=0`);
     await expectSoon(() => page.locator('h1').innerText()).toBe('Nothing is here');
   });
 });
 
-describe('a hostile file runs nothing', () => {
+describe('link pages of hostile files', () => {
   const script = `<script>${HOSTILE}</script><img src="x:" onerror="${HOSTILE}">`;
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" onload="${HOSTILE}"><script>${HOSTILE}</script><circle r="9"/></svg>`;
   const markdown = [
@@ -238,38 +245,42 @@ describe('a hostile file runs nothing', () => {
     [`javascript:${HOSTILE}`, script],
   ];
 
-  test.each(files)('%s', async (name, content) => {
-    const path = `/hostile/${name}`;
-    await put(service, path, content);
-    const url = await linkTo(path);
-    const rawUrl = url.replace('dl=0', 'raw=1');
-    const folder = await linkTo('/hostile');
-    for (const address of [url, `${url}&zoom=fit`, folder, `${folder}&view=grid`]) {
-      await page.goto(address);
-      await page.mouse.move(300, 150);
-    }
-    // All its own links, as who reads it might click them.
-    await page.goto(url);
-    for (const link of await page.locator('main a:visible').all()) await link.click();
-    // By itself, in the service's origin: what the browser does not show it saves, and stops.
-    await page.goto(rawUrl).catch((error: Error) => {
-      expect(error.message).toMatch(/Download is starting|ERR_ABORTED/);
-    });
-    // In another page of the same origin, which might trust it.
-    await page.goto(url);
-    const isRaw = (request: { url(): string }) => request.url() === rawUrl;
-    const ended = Promise.race([
-      page.waitForEvent('requestfinished', isRaw),
-      page.waitForEvent('requestfailed', isRaw),
-    ]);
-    await inPage(`void (document.body.append(document.createElement('iframe')),
+  test.each(files)(
+    'the hostile file %s runs no script on its link pages or as a raw file',
+    async (name, content) => {
+      const path = `/hostile/${name}`;
+      await put(service, path, content);
+      const { page, noises } = name.endsWith('.pdf') ? await watchedPage(desktop) : watched;
+      const url = await linkTo(path);
+      const rawUrl = url.replace('dl=0', 'raw=1');
+      const folder = await linkTo('/hostile');
+      for (const address of [url, `${url}&zoom=fit`, folder, `${folder}&view=grid`]) {
+        await page.goto(address);
+        await page.mouse.move(300, 150);
+      }
+      // A reader may click any link of the page.
+      await page.goto(url);
+      for (const link of await page.locator('main a:visible').all()) await link.click();
+      // The raw file in the service's origin. Navigation fails for a file that the browser downloads.
+      await page.goto(rawUrl).catch((error: Error) => {
+        expect(error.message).toMatch(/Download is starting|ERR_ABORTED/);
+      });
+      // The raw file in a frame of a page of the same origin.
+      await page.goto(url);
+      const isRaw = (request: { url(): string }) => request.url() === rawUrl;
+      const ended = Promise.race([
+        page.waitForEvent('requestfinished', isRaw),
+        page.waitForEvent('requestfailed', isRaw),
+      ]);
+      await page.evaluate(`void (document.body.append(document.createElement('iframe')),
       document.body.lastChild.src = ${JSON.stringify(rawUrl)})`);
-    await ended;
-    await inPage('new Promise(requestAnimationFrame)');
-    expect(watched.noises.filter((noise) => noise.startsWith('dialog'))).toEqual([]);
-  });
+      await ended;
+      await page.evaluate('new Promise(requestAnimationFrame)');
+      expect(noises.filter((noise) => noise.startsWith('dialog'))).toEqual([]);
+    },
+  );
 
-  test('the test would see one that does', async () => {
+  test('the watched page reports a script that runs', async () => {
     await page.setContent(script);
     await page.waitForFunction('document.readyState === "complete"');
     await expectSoon(() => watched.noises).toContain('dialog: ran');

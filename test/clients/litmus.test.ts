@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 
-/** The suites of Debian's litmus and how many tests each has: fewer would be a suite that stopped early. */
+/** The suites of Debian's litmus with their number of tests: fewer results mean that a suite stopped early. */
 const SUITES = [
   { name: 'basic', tests: 16 },
   { name: 'copymove', tests: 13 },
@@ -17,37 +17,37 @@ const SUITES = [
 let program: Program;
 let data: Awaited<ReturnType<typeof temporaryDirectory>>;
 
-let journaled: Program;
-let journaledData: Awaited<ReturnType<typeof temporaryDirectory>>;
+let writeBack: Program;
+let writeBackData: Awaited<ReturnType<typeof temporaryDirectory>>;
 
-let open: Program;
-let openData: Awaited<ReturnType<typeof temporaryDirectory>>;
+let withoutLogin: Program;
+let withoutLoginData: Awaited<ReturnType<typeof temporaryDirectory>>;
 
 beforeAll(async () => {
-  [data, journaledData, openData] = await Promise.all([
+  [data, writeBackData, withoutLoginData] = await Promise.all([
     temporaryDirectory(),
     temporaryDirectory(),
     temporaryDirectory(),
   ]);
   program = await startProgram({ dataDirectory: data.path });
-  journaled = await startProgram({
-    dataDirectory: journaledData.path,
+  writeBack = await startProgram({
+    dataDirectory: writeBackData.path,
     args: ['--write-mode', 'back'],
   });
-  open = await startProgram({ dataDirectory: openData.path, login: false });
+  withoutLogin = await startProgram({ dataDirectory: withoutLoginData.path, login: false });
 });
 afterAll(async () => {
-  await Promise.all([program?.stop(), journaled?.stop(), open?.stop()]);
-  await Promise.all([data.remove(), journaledData.remove(), openData.remove()]);
+  await Promise.all([program?.stop(), writeBack?.stop(), withoutLogin?.stop()]);
+  await Promise.all([data.remove(), writeBackData.remove(), withoutLoginData.remove()]);
 });
 
-/** One line of litmus per test: `12. name.......... pass`; a warning or a reason follows the verdict. */
-function verdictsOf(output: string): { name: string; verdict: string }[] {
-  // It overwrites a line when its verdict is there: only what stands behind the last carriage return counts.
+/** Parses litmus's lines `12. name.......... pass`; a warning or a reason may follow the result. */
+function resultsOf(output: string): { name: string; result: string }[] {
+  // litmus overwrites a line when the result is known: only the text after the last carriage return counts.
   const lines = output.replace(/^.*\r/gm, '');
-  return [...lines.matchAll(/^\s*\d+\. ([\w-]+?)\.* +(.*)$/gm)].map(([, name = '', verdict = '']) => ({
+  return [...lines.matchAll(/^\s*\d+\. ([\w-]+?)\.* +(.*)$/gm)].map(([, name = '', result = '']) => ({
     name,
-    verdict: verdict.trim(),
+    result: result.trim(),
   }));
 }
 
@@ -55,25 +55,27 @@ async function runSuite(name: string, tests: number, args: readonly string[]): P
   const directory = await mkdtemp(join(tmpdir(), 'davgate-litmus-'));
   const { output } = await command('litmus', args, { directory, environment: { TESTS: name } });
   const debug = await readFile(join(directory, 'debug.log'), 'utf8').catch(() => '');
-  const verdicts = verdictsOf(output);
+  const results = resultsOf(output);
   expect(
-    verdicts.filter(({ verdict }) => verdict !== 'pass'),
+    results.filter(({ result }) => result !== 'pass'),
     `${output}\n${debug.slice(-4000)}`,
   ).toEqual([]);
   expect(output).not.toMatch(/WARNING/);
-  expect(verdicts).toHaveLength(tests);
+  expect(results).toHaveLength(tests);
   await rm(directory, { recursive: true });
 }
 
-describe('litmus: every test passes, none skipped, no warning', () => {
-  test.each(SUITES)('$name', ({ name, tests }) =>
+describe('litmus', () => {
+  test.each(SUITES)('all tests of the litmus suite $name pass without a warning', ({ name, tests }) =>
     runSuite(name, tests, [program.url, program.user, program.password]),
   );
 
-  test.each(SUITES)('$name, on a drive with a journal', ({ name, tests }) =>
-    runSuite(name, tests, [journaled.url, journaled.user, journaled.password]),
+  test.each(SUITES)(
+    'all tests of the litmus suite $name pass without a warning with write-back',
+    ({ name, tests }) => runSuite(name, tests, [writeBack.url, writeBack.user, writeBack.password]),
   );
 
-  // Its own sockets send no login, so only here "Expect: 100-continue" is put to the test.
-  test('http, on a drive without a login', () => runSuite('http', 4, [open.url]));
+  // The suite's own sockets send no login, so only here it really tests "Expect: 100-continue".
+  test('all tests of the litmus suite http pass without a warning on a drive without a login', () =>
+    runSuite('http', 4, [withoutLogin.url]));
 });

@@ -9,14 +9,14 @@ const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscop
 
 const locks = (...words: string[]) => runProgram(['locks', ...words, '--data-dir', data.path]);
 
-async function take(url: string, authorization: string): Promise<string> {
+async function lock(url: string, authorization: string): Promise<string> {
   const headers = { authorization, timeout: 'Second-3600' };
   const answer = await fetch(url, { method: 'LOCK', headers, body: LOCK });
   expect([200, 201]).toContain(answer.status);
   return /<(.*)>/.exec(answer.headers.get('lock-token') ?? '')?.[1] ?? '';
 }
 
-describe('with a running davgate', () => {
+describe('davgate locks beside a running davgate', () => {
   let program: Program;
   beforeAll(async () => {
     data = await temporaryDirectory();
@@ -32,7 +32,7 @@ describe('with a running davgate', () => {
     const put = () =>
       fetch(`${program.url}plan.txt`, { method: 'PUT', headers: { authorization }, body: 'x' });
     expect((await put()).status).toBe(201);
-    const token = await take(`${program.url}plan.txt`, authorization);
+    const token = await lock(`${program.url}plan.txt`, authorization);
     expect((await put()).status).toBe(423);
 
     const listed = await locks();
@@ -48,9 +48,9 @@ describe('with a running davgate', () => {
     expect((await put()).status).toBe(204);
   });
 
-  test('davgate locks remove ends the locks of a user, and those at and below a path', async () => {
+  test('davgate locks remove ends the locks at a path in any letter case, and those of a user', async () => {
     const { authorization } = program;
-    for (const name of ['a', 'b', 'c']) await take(`${program.url}${name}.txt`, authorization);
+    for (const name of ['a', 'b', 'c']) await lock(`${program.url}${name}.txt`, authorization);
     const path = await locks('remove', '--user', 'tester', '--path=/B.txt');
     expect([path.code, path.output]).toEqual([0, 'The lock on /b.txt was removed.\n']);
     const nobody = await locks('remove', '--user', 'nobody');
@@ -63,16 +63,16 @@ describe('with a running davgate', () => {
     expect((await locks()).output).toBe('No locks.\n');
   });
 
-  test('an empty file that a lock created stays when davgate locks removes the lock', async () => {
+  test('an empty file that LOCK created stays when davgate locks removes the lock', async () => {
     const { authorization } = program;
-    const token = await take(`${program.url}new.txt`, authorization);
+    const token = await lock(`${program.url}new.txt`, authorization);
     expect((await locks('remove', token)).code).toBe(0);
     const found = await fetch(`${program.url}new.txt`, { headers: { authorization } });
     expect([found.status, await found.text()]).toEqual([200, '']);
   });
 });
 
-describe('with a data directory of its own', () => {
+describe('davgate locks on a data directory of its own', () => {
   beforeEach(async () => {
     data = await temporaryDirectory();
   });
@@ -81,7 +81,7 @@ describe('with a data directory of its own', () => {
   test('davgate locks lists and removes locks while davgate is stopped, also after a kill', async () => {
     expect(await locks()).toEqual({ code: 0, output: 'No locks.\n' });
     const program = await startProgram({ dataDirectory: data.path });
-    const token = await take(`${program.url}plan.txt`, program.authorization);
+    const token = await lock(`${program.url}plan.txt`, program.authorization);
     await program.kill();
     expect((await locks()).output).toContain(token);
     expect((await locks('remove', token)).code).toBe(0);
@@ -96,7 +96,7 @@ describe('with a data directory of its own', () => {
     const redis = await startRedis();
     const args = ['--redis', redis.url];
     const program = await startProgram({ dataDirectory: data.path, args });
-    const token = await take(`${program.url}plan.txt`, program.authorization);
+    const token = await lock(`${program.url}plan.txt`, program.authorization);
     expect((await locks(...args)).output).toContain(token);
     expect((await locks('remove', token, ...args)).code).toBe(0);
     expect((await locks(...args)).output).toBe('No locks.\n');

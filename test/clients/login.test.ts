@@ -35,8 +35,8 @@ beforeEach(async () => {
 });
 afterEach(() => data.remove());
 
-/** `davgate login` at the test's service, with a browser on the page that it names. */
-async function begin(appKey: string, person = ANN, ...args: string[]) {
+/** Starts `davgate login`, opens the page that it prints, and signs in there. */
+async function startLogin(appKey: string, person = ANN, ...args: string[]) {
   const { child, output } = spawnProgram(
     ['login', '--api-url', service.url, '--app-key', appKey, '--data-dir', data.path, ...args],
     process.env,
@@ -72,9 +72,9 @@ async function canRefresh({
 
 const loginText = () => readFile(join(data.path, 'login.json'), 'utf8');
 
-test('the code is pasted, the account is served, and --remove ends it at the service too', async () => {
+test('davgate login with a pasted code connects the account that davgate then serves, and --remove revokes the login', async () => {
   const { app } = addApp(service, { name: 'Mount' });
-  const { child, browser, ended } = await begin(app.key);
+  const { child, browser, ended } = await startLogin(app.key);
   await browser.press('allow');
   const code = /<output[^>]*>([\w-]+)<\/output>/.exec(browser.text)?.[1];
   child.stdin?.write(`  ${code}\n`);
@@ -91,7 +91,7 @@ test('the code is pasted, the account is served, and --remove ends it at the ser
 
   expect(program.output()).not.toContain(refreshToken);
   await program.stop();
-  // It is Ann's account that has it, not the service's own.
+  // The file is in Ann's account, and not in that of the service's own token.
   expect((await rpc(service, 'files/get_metadata', { path: '/of-ann' })).status).toBe(409);
 
   const removed = await runProgram(['login', '--remove', '--data-dir', data.path]);
@@ -102,15 +102,15 @@ test('the code is pasted, the account is served, and --remove ends it at the ser
   expect([nothing.code, nothing.output]).toEqual([1, expect.stringContaining('no account is connected')]);
 });
 
-/** Goes through the whole of it. */
+/** Runs `davgate login` to its end: allows access and pastes the code. */
 async function connect(appKey: string, person: { email: string; password: string } = ANN) {
-  const { child, browser, ended } = await begin(appKey, person);
+  const { child, browser, ended } = await startLogin(appKey, person);
   await browser.press('allow');
   child.stdin?.write(`${/<output[^>]*>([\w-]+)</.exec(browser.text)?.[1]}\n`);
   return ended();
 }
 
-test('a login tells the scopes that it was given, and what does not work without the others', async () => {
+test('davgate login prints the granted scopes and the missing ones, and does not store them', async () => {
   const scopes = ['account_info.read', 'files.metadata.read', 'files.content.read'] as const;
   const { app } = addApp(service, { scopes: [...scopes] });
   const { code, output } = await connect(app.key);
@@ -123,7 +123,7 @@ test('a login tells the scopes that it was given, and what does not work without
   expect(JSON.parse(await loginText())).not.toHaveProperty('scopes');
 });
 
-test('who is connected can log in again, and nobody else can', async () => {
+test('davgate login accepts the connected account again with a new token, and refuses another account or service', async () => {
   const { app } = addApp(service);
   expect((await connect(app.key)).code).toBe(0);
   const first = JSON.parse(await loginText());
@@ -148,7 +148,7 @@ test('who is connected can log in again, and nobody else can', async () => {
   ]);
 });
 
-test('what was acknowledged for one account does not go to another', async () => {
+test('davgate login is refused while davgate runs, and while a placeholder is not yet at the service', async () => {
   const { app } = addApp(service);
   const program = await startProgram({ dataDirectory: data.path, login: false });
   const words = ['login', '--app-key', app.key, '--api-url', service.url, '--data-dir', data.path];
@@ -157,7 +157,7 @@ test('what was acknowledged for one account does not go to another', async () =>
     1,
     expect.stringMatching(/^davgate: a davgate is running with .*; stop it first\n$/),
   ]);
-  // Finder's first half of a create: it waits on this machine for its body.
+  // The empty PUT of Finder makes a placeholder, which is stored on this machine only.
   const headers = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/21.0.0' };
   expect((await fetch(`${program.url}new`, { method: 'PUT', headers, body: '' })).status).toBe(201);
   await program.kill();
@@ -171,20 +171,20 @@ test('what was acknowledged for one account does not go to another', async () =>
   expect((await connect(app.key)).code).toBe(0);
 });
 
-test('the browser brings the code by itself', async () => {
+test('davgate login --redirect takes the code from the browser and connects the account', async () => {
   const uri = `http://localhost:${await freePort()}/`;
   const { app } = addApp(service, { redirectUris: [uri] });
-  const { browser, ended } = await begin(app.key, ANN, '--redirect', uri);
+  const { browser, ended } = await startLogin(app.key, ANN, '--redirect', uri);
   const back = await browser.press('allow');
   const visit = await fetch(`${uri}?${new URLSearchParams(sentBack(back, uri))}`);
   expect(await visit.text()).toContain('You can close this page');
   expect(await ended()).toEqual({ code: 0, output: expect.stringContaining(`(${EMAIL})`) });
 });
 
-test('who says no is told so, and nothing is kept', async () => {
+test('davgate login ends with exit code 1 and stores no login when access is declined', async () => {
   const uri = `http://localhost:${await freePort()}/`;
   const { app } = addApp(service, { redirectUris: [uri] });
-  const { browser, ended } = await begin(app.key, ANN, '--redirect', uri);
+  const { browser, ended } = await startLogin(app.key, ANN, '--redirect', uri);
   const back = await browser.press('cancel');
   await fetch(`${uri}?${new URLSearchParams(sentBack(back, uri))}`);
   expect(await ended()).toEqual({
@@ -194,18 +194,18 @@ test('who says no is told so, and nothing is kept', async () => {
   await expect(loginText()).rejects.toThrow('ENOENT');
 });
 
-test('a wrong code is told, without it', async () => {
+test('davgate login with a wrong code ends with exit code 1 and does not print the code', async () => {
   const { app } = addApp(service);
-  const { child, ended } = await begin(app.key);
+  const { child, ended } = await startLogin(app.key);
   child.stdin?.write('WRONG\n');
   const { code, output } = await ended();
   expect([code, output]).toEqual([1, expect.stringMatching(/refused the code, .* \(invalid_grant\)\n$/)]);
   expect(output).not.toContain('WRONG');
 });
 
-test('a login that cannot be revoked now is kept', async () => {
+test('davgate login --remove keeps a login that cannot be revoked, and ends with exit code 1', async () => {
   const { app } = addApp(service);
-  const { child, browser, ended } = await begin(app.key);
+  const { child, browser, ended } = await startLogin(app.key);
   await browser.press('allow');
   child.stdin?.write(`${/<output[^>]*>([\w-]+)</.exec(browser.text)?.[1]}\n`);
   await ended();
@@ -228,13 +228,13 @@ test.each([
     ['--app-key', 'x', '--data-dir', '/dev/null/nowhere'],
     /^davgate: cannot store a login in the data directory/,
   ],
-])('%j is refused with exit code 2 before anybody is sent anywhere', async (args, message) => {
+])('davgate login with %j ends with exit code 2 and one line with the reason', async (args, message) => {
   const { code, output } = await runProgram(['login', '--data-dir', data.path, ...args]);
   expect([code, output]).toEqual([2, expect.stringMatching(message)]);
   expect(output.trim().split('\n')).toHaveLength(1);
 });
 
-test('where serve would not look at it there is no login', async () => {
+test('davgate login is refused with exit code 2 while DAVGATE_TOKEN is set, and does not print the token', async () => {
   const environment = { ...process.env, DAVGATE_TOKEN: 'SECRET' };
   const { code, output } = await runProgram(['login', '--app-key', 'x'], environment);
   expect([code, output]).toEqual([

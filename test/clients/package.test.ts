@@ -7,10 +7,10 @@ import { PROJECT_ROOT } from '../support/build.ts';
 import { command, succeed } from '../support/command.ts';
 import { matchOutput, temporaryDirectory } from '../support/program.ts';
 
-/** Where better-sqlite3 looks for a binary that was compiled on this machine. */
+/** The path at which better-sqlite3 looks for a binary compiled on this machine. */
 const COMPILED = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node';
 
-/** Node 20 cannot load the binary inside better-sqlite3's package: davgate's postinstall script compiles another. */
+/** Whether davgate's postinstall script compiles a binary: Node 20 cannot load the one in better-sqlite3's package. */
 const compiles = Number.parseInt(process.versions.node, 10) < 22;
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -41,28 +41,32 @@ test('the packed davgate, installed globally into an empty prefix, serves a driv
   const installed = join(prefix, 'lib/node_modules/davgate');
   const args = ['--listen', '127.0.0.1:0', '--no-auth', '--data-dir', join(directory.path, 'data')];
   if (compiles) {
-    // Compiling takes minutes: the binary of this checkout stands in, made by the same script.
+    // Compiling takes minutes: this checkout's binary, made by the same script, is copied instead.
     const { code, output } = await command(program, args);
     expect([code, output]).toEqual([1, expect.stringContaining(`npm --prefix ${installed} run postinstall`)]);
     mkdirSync(join(installed, COMPILED, '..'), { recursive: true });
     cpSync(join(PROJECT_ROOT, COMPILED), join(installed, COMPILED));
   } else expect(existsSync(join(installed, COMPILED))).toBe(false);
 
-  await serving(program, args, async (url) => {
+  await whileServing(program, args, async (url) => {
     expect((await fetch(`${url}file.txt`, { method: 'PUT', body: 'packed' })).status).toBe(201);
     expect(await (await fetch(`${url}file.txt`)).text()).toBe('packed');
   });
 });
 
-test('the lock file keeps npm ci from compiling better-sqlite3', () => {
-  // Without this field `npm ci` runs `node-gyp rebuild`, which needs Python, whatever the package's own `gypfile` says;
-  // `npm install` drops it when it writes the file anew: put it back.
+test('package-lock.json has "gypfile": false for better-sqlite3, so that npm ci does not compile it', () => {
+  // Without this field `npm ci` runs `node-gyp rebuild`, which needs Python, whatever the package's own `gypfile` says.
+  // `npm install` removes it when it rewrites the file: add it again.
   const lock = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package-lock.json'), 'utf8'));
   expect(lock.packages['node_modules/better-sqlite3'].gypfile).toBe(false);
 });
 
 /** Runs `program` while `use` works with the drive that it serves. */
-async function serving(program: string, args: string[], use: (url: string) => Promise<void>): Promise<void> {
+async function whileServing(
+  program: string,
+  args: string[],
+  use: (url: string) => Promise<void>,
+): Promise<void> {
   const child: ChildProcess = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let text = '';
   for (const stream of [child.stdout, child.stderr])

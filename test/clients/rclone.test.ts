@@ -1,6 +1,6 @@
 import { mkdir, open, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { configureRclone, type Rclone } from '../support/rclone.ts';
@@ -37,73 +37,71 @@ afterAll(async () => {
   await Promise.all([data.remove(), local.remove()]);
 });
 
-describe('rclone', () => {
-  test('check --download finds no difference after a copy to the drive', async () => {
-    await rclone.run('copy', source, 'drive:copied');
-    // The large file is compared below, when it is copied back.
-    await rclone.run('check', '--download', '--max-size', '8M', source, 'drive:copied');
-  });
+test('rclone check --download finds no difference after a copy to the drive', async () => {
+  await rclone.run('copy', source, 'drive:copied');
+  // The large file is compared below, when it is copied back.
+  await rclone.run('check', '--download', '--max-size', '8M', source, 'drive:copied');
+});
 
-  test('copying back gives the same bytes and modification times', async () => {
-    const back = join(local.path, 'back');
-    await rclone.run('copy', 'drive:copied', back);
-    expect(await digestTree(back)).toEqual(await digestTree(source));
-    const [ours, theirs] = await Promise.all([stat(join(source, '1 bytes')), stat(join(back, '1 bytes'))]);
-    expect(Math.floor(theirs.mtimeMs / 1000)).toBe(Math.floor(ours.mtimeMs / 1000));
-  });
+test('rclone copy from the drive gives the same bytes and modification times', async () => {
+  const back = join(local.path, 'back');
+  await rclone.run('copy', 'drive:copied', back);
+  expect(await digestTree(back)).toEqual(await digestTree(source));
+  const [ours, theirs] = await Promise.all([stat(join(source, '1 bytes')), stat(join(back, '1 bytes'))]);
+  expect(Math.floor(theirs.mtimeMs / 1000)).toBe(Math.floor(ours.mtimeMs / 1000));
+});
 
-  test('a second copy of an unchanged tree uploads nothing', async () => {
-    const { output } = await rclone.run('copy', source, 'drive:copied', '-v', '--stats-one-line');
-    expect(output).not.toMatch(/Copied/);
-  });
+test('a second rclone copy of an unchanged tree to the drive uploads nothing', async () => {
+  const { output } = await rclone.run('copy', source, 'drive:copied', '-v', '--stats-one-line');
+  expect(output).not.toMatch(/Copied/);
+});
 
-  test('sync repeats changes, renames and deletions on the drive', async () => {
-    const listed = await syncTwice(rclone, join(local.path, 'changing'));
-    expect(listed).toEqual(['changes', 'comes', 'renamed']);
-  });
+test('rclone sync repeats changes, renames and deletions on the drive', async () => {
+  const listed = await syncTwice(rclone, join(local.path, 'changing'));
+  expect(listed).toEqual(['changes', 'comes', 'renamed']);
+});
 
-  test('move of a remote folder takes all its files along and leaves no source folder', async () => {
-    const digests = await digestTree(join(source, 'sub folder'));
-    await rclone.run('copy', join(source, 'sub folder'), 'drive:to move');
-    await rclone.run('move', 'drive:to move', 'drive:moved here');
-    await rclone.run('check', '--download', join(source, 'sub folder'), 'drive:moved here');
-    await expect(rclone.run('lsf', '-R', 'drive:to move')).rejects.toThrow('directory not found');
-    expect(digests.size).toBe(60);
-  });
+test('rclone move of a remote folder takes all its files along and leaves no source folder', async () => {
+  const digests = await digestTree(join(source, 'sub folder'));
+  await rclone.run('copy', join(source, 'sub folder'), 'drive:to move');
+  await rclone.run('move', 'drive:to move', 'drive:moved here');
+  await rclone.run('check', '--download', join(source, 'sub folder'), 'drive:moved here');
+  await expect(rclone.run('lsf', '-R', 'drive:to move')).rejects.toThrow('directory not found');
+  expect(digests.size).toBe(60);
+});
 
-  test('about shows the used and free space of the drive', async () => {
-    const { stdout } = await rclone.run('about', '--json', 'drive:');
-    const { used, free } = JSON.parse(stdout) as { used: number; free: number };
-    expect(used).toBeGreaterThan(LARGE_BYTES);
-    expect(free).toBeGreaterThan(0);
-  });
+test('rclone about shows the used and free space of the drive', async () => {
+  const { stdout } = await rclone.run('about', '--json', 'drive:');
+  const { used, free } = JSON.parse(stdout) as { used: number; free: number };
+  expect(used).toBeGreaterThan(LARGE_BYTES);
+  expect(free).toBeGreaterThan(0);
+});
 
-  test('reads of a mounted file at random offsets give the right bytes', async () => {
-    const name = `${LARGE_BYTES} bytes`;
-    const mount = await rclone.mount();
-    const [file, original] = await Promise.all([
-      open(join(mount.path, 'copied', name), 'r'),
-      open(join(source, name), 'r'),
-    ]);
-    try {
-      const offsets = new Uint32Array(pseudoRandomBytes(4 * 100, 7).buffer);
-      for (const random of offsets) {
-        const offset = random % (LARGE_BYTES - 70_000);
-        const { buffer, bytesRead } = await file.read(Buffer.alloc(65_536), 0, 65_536, offset);
-        expect(bytesRead).toBe(65_536);
-        const expected = await original.read(Buffer.alloc(65_536), 0, 65_536, offset);
-        expect(buffer.equals(expected.buffer), `at ${offset}`).toBe(true);
-      }
-    } finally {
-      await Promise.all([file.close(), original.close()]);
-      await mount.unmount();
+test('reads at random offsets of a file in an rclone mount of the drive give the right bytes', async () => {
+  const name = `${LARGE_BYTES} bytes`;
+  const mount = await rclone.mount();
+  const [file, original] = await Promise.all([
+    open(join(mount.path, 'copied', name), 'r'),
+    open(join(source, name), 'r'),
+  ]);
+  try {
+    const offsets = new Uint32Array(pseudoRandomBytes(4 * 100, 7).buffer);
+    for (const random of offsets) {
+      const offset = random % (LARGE_BYTES - 70_000);
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(65_536), 0, 65_536, offset);
+      expect(bytesRead).toBe(65_536);
+      const expected = await original.read(Buffer.alloc(65_536), 0, 65_536, offset);
+      expect(buffer.equals(expected.buffer), `at ${offset}`).toBe(true);
     }
-  });
+  } finally {
+    await Promise.all([file.close(), original.close()]);
+    await mount.unmount();
+  }
+});
 
-  test('purge removes a folder with all in it', async () => {
-    await rclone.pipe('x', 'rcat', 'drive:to purge/folder/file');
-    await rclone.run('purge', 'drive:to purge');
-    const { stdout } = await rclone.run('lsf', 'drive:');
-    expect(stdout).not.toContain('to purge');
-  });
+test('rclone purge removes a folder of the drive', async () => {
+  await rclone.pipe('x', 'rcat', 'drive:to purge/folder/file');
+  await rclone.run('purge', 'drive:to purge');
+  const { stdout } = await rclone.run('lsf', 'drive:');
+  expect(stdout).not.toContain('to purge');
 });

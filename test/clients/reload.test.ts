@@ -23,7 +23,7 @@ afterAll(() => home.remove());
 const file = (name: string) => join(home.path, name);
 const CONFIG = () => file('davgate.json');
 
-/** Each user's password is the name with `s word` behind it. */
+/** Writes the configuration. Each user's password is the name followed by `s word`. */
 async function configure(users: readonly string[], more: object = {}): Promise<void> {
   const rows = users.map((name) => ({ name, password: `${name}s word`, drive: 'one' }));
   const tls = { 'tls-cert': file('cert.pem'), 'tls-key': file('key.pem') };
@@ -55,7 +55,7 @@ afterEach(async () => {
   await once(child, 'close');
 });
 
-/** A client that keeps its one connection. */
+/** Returns a client of this user that keeps its one connection. */
 function client(user: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
   agents.push(agent);
@@ -63,7 +63,7 @@ function client(user: string) {
   return async (method: string, path: string, body?: Buffer): Promise<IncomingMessage> => {
     const outgoing = request({ host: '127.0.0.1', port, path, method, agent, headers: { authorization } });
     outgoing.end(body);
-    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]; // 'response' hands it on
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]; // 'response' passes the answer
     return answer;
   };
 }
@@ -74,7 +74,7 @@ async function statusOf(ask: ReturnType<typeof client>, path = '/'): Promise<num
   return answer.statusCode;
 }
 
-/** The fingerprint of the certificate that a new connection is shown. */
+/** Returns the fingerprint of the certificate that a new connection gets. */
 async function shownCertificate(): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
   await once(socket, 'secureConnect');
@@ -83,7 +83,7 @@ async function shownCertificate(): Promise<string> {
   return fingerprint256;
 }
 
-/** Resolves when the log has `pattern` once more than before. */
+/** Sends SIGHUP; resolves when the log has `pattern` once more than before. */
 async function hangUp(pattern: RegExp): Promise<void> {
   const count = () => program.output().split(pattern).length;
   const before = count();
@@ -92,7 +92,7 @@ async function hangUp(pattern: RegExp): Promise<void> {
 }
 
 const RELOADED = /configuration reloaded/;
-const KEPT = /cannot reload the configuration; the previous one stays in force/;
+const REFUSED = /cannot reload the configuration; the previous one stays in force/;
 
 test('SIGHUP reloads users and certificate while a download goes on', async () => {
   const ann = client('ann');
@@ -109,7 +109,7 @@ test('SIGHUP reloads users and certificate while a download goes on', async () =
   await hangUp(RELOADED);
 
   expect(await statusOf(client('carol'))).toBe(200);
-  // Also on the connection that was known as his.
+  // Also on the connection on which bob was authenticated before.
   expect(await statusOf(bob)).toBe(401);
   expect(await statusOf(ann)).toBe(200);
   expect(await shownCertificate()).not.toBe(before);
@@ -136,7 +136,7 @@ test.each([
   const before = await shownCertificate();
   await configure(['carol']);
   await spoil();
-  await hangUp(KEPT);
+  await hangUp(REFUSED);
   expect(program.output()).toMatch(reason);
   expect(await statusOf(client('bob'))).toBe(200);
   expect(await statusOf(client('carol'))).toBe(401);
@@ -162,15 +162,15 @@ test('SIGHUP does not end a davgate that has no configuration file and no user',
   expect(await other.stop()).toBe(0);
 });
 
-test('closing the terminal drains davgate and ends it', async () => {
+test('closing its terminal ends davgate, which removes its control socket and closes its state', async () => {
   const data = file('closed');
   const terminal = onTerminal(['--listen', '127.0.0.1:0', '--data-dir', data, '--cache-dir', file('cache')]);
   await terminal.shows(/Ctrl\+C/);
-  // A davgate that is killed leaves it.
+  // A davgate that is killed leaves its socket.
   const socket = join(data, 'state/control.sock');
   expect(existsSync(socket)).toBe(true);
   terminal.close();
   await eventually(() => expect(existsSync(socket)).toBe(false));
-  // What is closed last.
+  // The state is closed last.
   await eventually(() => openSqliteState({ directory: join(data, 'state') }).close());
 });

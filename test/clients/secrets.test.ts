@@ -15,8 +15,8 @@ afterAll(() => home.remove());
 
 const CTRL_C = '\x03';
 
-describe('a password that is typed', () => {
-  test('is not shown by hash-password, which asks for it twice', async () => {
+describe('a typed password', () => {
+  test('hash-password asks twice for a typed password and does not show it', async () => {
     const terminal = onTerminal(['hash-password']);
     await terminal.shows(/Password: /);
     terminal.type('correct horsex\x7f\r');
@@ -28,7 +28,7 @@ describe('a password that is typed', () => {
     expect(await verifyPassword('correct horse', hash)).toBe(true);
   });
 
-  test('is refused by hash-password when the second try differs', async () => {
+  test('hash-password refuses a typed password when the second one differs', async () => {
     const terminal = onTerminal(['hash-password']);
     await terminal.shows(/Password: /);
     terminal.type('correct horse\r');
@@ -39,7 +39,7 @@ describe('a password that is typed', () => {
     expect(terminal.output()).not.toMatch(/scrypt|correct/);
   });
 
-  test('is given up with Ctrl+C', async () => {
+  test('Ctrl+C at the prompt ends hash-password with exit code 130', async () => {
     const terminal = onTerminal(['hash-password']);
     await terminal.shows(/Password: /);
     terminal.type(`half${CTRL_C}`);
@@ -47,7 +47,7 @@ describe('a password that is typed', () => {
     expect(terminal.output()).not.toMatch(/half|scrypt/);
   });
 
-  test('is not shown by service account create', async () => {
+  test('service account create does not show a typed password', async () => {
     const data = ['--data', join(home.path, 'service')];
     const words = ['service', 'account', 'create', 'ann@example.org', '--password-stdin', ...data];
     const terminal = onTerminal(words);
@@ -56,12 +56,12 @@ describe('a password that is typed', () => {
     await terminal.shows(/again: /i);
     terminal.type('battery staple\r');
     expect(await terminal.ended()).toBe(0);
-    expect(terminal.output()).toContain('Made the account ann@example.org');
+    expect(terminal.output()).toContain('Created the account ann@example.org');
     expect(terminal.output()).not.toContain('staple');
   });
 });
 
-describe('the password that davgate makes up', () => {
+describe('the generated password', () => {
   const place = (name: string) => [
     ...['--listen', '127.0.0.1:0', '--data-dir', join(home.path, name)],
     ...['--cache-dir', join(home.path, 'cache')],
@@ -69,8 +69,8 @@ describe('the password that davgate makes up', () => {
   const passwordIn = async (name: string) =>
     (await readFile(join(home.path, name, 'password'), 'utf8')).trim();
 
-  /** What a start on a terminal shows. */
-  async function shown(name: string): Promise<string> {
+  /** Starts davgate on a terminal and ends it; returns its output. */
+  async function terminalOutput(name: string): Promise<string> {
     const terminal = onTerminal(place(name));
     await terminal.shows(/Ctrl\+C/);
     terminal.type(CTRL_C);
@@ -78,17 +78,17 @@ describe('the password that davgate makes up', () => {
     return terminal.output();
   }
 
-  test('is shown on a terminal at the first start, and later its file is named', async () => {
-    const first = await shown('terminal');
+  test('davgate shows its generated password on a terminal at the first start, and later only the path of its file', async () => {
+    const first = await terminalOutput('terminal');
     const password = await passwordIn('terminal');
     expect(password).toHaveLength(20);
     expect(first).toMatch(new RegExp(`password +${password}`));
-    const later = await shown('terminal');
+    const later = await terminalOutput('terminal');
     expect(later).not.toContain(password);
     expect(later).toContain(join(home.path, 'terminal', 'password'));
   });
 
-  test('reaches no log: where standard output is no terminal, its file is named', async () => {
+  test('davgate without a terminal prints the path of its generated password and not the password', async () => {
     const { child, output } = spawnProgram(place('unattended'));
     await matchOutput(child, output, /Ctrl\+C/);
     child.kill('SIGTERM');
@@ -109,7 +109,7 @@ describe('a secret in a file', () => {
     ...['--cache-dir', join(home.path, 'cache')],
   ];
 
-  /** The status of a request of `davgate` with this password, to a davgate that these words and variables start. */
+  /** Starts davgate with these arguments and variables, and returns the status of a request with this password. */
   async function statusWith(password: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
     const { child, output } = spawnProgram(args, { ...process.env, ...environment });
     const url = await matchOutput(child, output, /http:\/\/127\.0\.0\.1:\d+\//);
@@ -120,20 +120,20 @@ describe('a secret in a file', () => {
     return { status, output: output() };
   }
 
-  test('is the password of --password-file, without the line break at its end', async () => {
+  test('--password-file sets the password, without the line break at its end', async () => {
     const file = await secret('word', 'from a file\n');
     const { status, output } = await statusWith('from a file', [...place('pf'), '--password-file', file]);
     expect(status).toBe(200);
     expect(output).not.toMatch(/from a file|warn/);
   });
 
-  test('is the password of systemd’s credential davgate-password', async () => {
+  test('the systemd credential davgate-password sets the password', async () => {
     await secret('davgate-password', 'of systemd\n');
     const { status } = await statusWith('of systemd', place('cd'), { CREDENTIALS_DIRECTORY: home.path });
     expect(status).toBe(200);
   });
 
-  test('is the token of --token-file', async () => {
+  test('--token-file sets the token, which is not printed', async () => {
     const service = await startTestService();
     try {
       const file = await secret('token', `${service.token}\n`);
@@ -146,13 +146,13 @@ describe('a secret in a file', () => {
     }
   });
 
-  test('of a flag is warned of: every user of the machine can read it', async () => {
+  test('davgate warns of a password in --password, and not of one in DAVGATE_PASSWORD', async () => {
     const { output } = await statusWith('p', [...place('flag'), '--password', 'p']);
     expect(output).toMatch(/ warn --password: .*--password-file/);
     expect((await statusWith('p', place('flag'), { DAVGATE_PASSWORD: 'p' })).output).not.toContain(' warn ');
   });
 
-  test('that cannot be read ends the start with exit code 2 and the file’s name', async () => {
+  test('a password file that cannot be read ends the start with exit code 2 and the file’s name', async () => {
     const missing = join(home.path, 'missing');
     const { code, output } = await runProgram([...place('x'), '--password-file', missing]);
     expect([code, output]).toEqual([

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => directory.remove());
 
-test('davgate service check: 0 for a sound directory, 1 and the path for a damaged one, 2 for none', async () => {
+test('davgate service check ends with 0 for a sound directory, 1 and the path for a damaged one, and 2 for a missing one', async () => {
   const sound = await check();
   expect([sound.code, sound.output]).toEqual([
     0,

@@ -31,19 +31,19 @@ afterAll(async () => {
   await certificate.remove();
 });
 
-/** The status and text of a GET over https. */
+/** Sends a GET over https; returns the status and text of the answer. */
 function get(url: string): Promise<readonly [number | undefined, string]> {
   return new Promise((resolve, reject) => {
-    const asked = requestTls(url, { ca: certificate.cert, agent: false }, async (answer) => {
+    const outgoing = requestTls(url, { ca: certificate.cert, agent: false }, async (answer) => {
       let text = '';
       for await (const chunk of answer) text += chunk;
       resolve([answer.statusCode, text]);
     });
-    asked.on('error', reject).end();
+    outgoing.on('error', reject).end();
   });
 }
 
-test('a drive works on a service with https, a host for content and a public address', async () => {
+test('davgate serves a drive from a service with https, a host for content and a public URL', async () => {
   const publicUrl = 'https://files.example.org';
   const args = [...tls, '--content-listen', '127.0.0.1:0', '--public-url', `${publicUrl}/`];
   const service = await startServiceProgram(join(directory.path, 'service'), ...args);
@@ -64,9 +64,13 @@ test('a drive works on a service with https, a host for content and a public add
   const body = `<D:propertyupdate xmlns:D="DAV:" xmlns:g="https://davgate.dev/ns">
     <D:set><D:prop><g:shared-link/></D:prop></D:set></D:propertyupdate>`;
   expect((await fetch(`${drive}file.txt`, { method: 'PROPPATCH', body })).status).toBe(207);
-  const asked = `<D:propfind xmlns:D="DAV:" xmlns:g="https://davgate.dev/ns"><D:prop><g:shared-link/></D:prop></D:propfind>`;
-  const told = await fetch(`${drive}file.txt`, { method: 'PROPFIND', body: asked, headers: { depth: '0' } });
-  const [link = ''] = /https:\/\/files[^<]*/.exec(await told.text()) ?? [];
+  const propfind = `<D:propfind xmlns:D="DAV:" xmlns:g="https://davgate.dev/ns"><D:prop><g:shared-link/></D:prop></D:propfind>`;
+  const shown = await fetch(`${drive}file.txt`, {
+    method: 'PROPFIND',
+    body: propfind,
+    headers: { depth: '0' },
+  });
+  const [link = ''] = /https:\/\/files[^<]*/.exec(await shown.text()) ?? [];
   expect(link.startsWith(`${publicUrl}/scl/fi/`)).toBe(true);
   const bytes = link.replace(publicUrl, service.url).replaceAll('&amp;', '&').replace('dl=0', 'dl=1');
   expect(await get(bytes)).toEqual([200, 'over two hosts']);
@@ -84,7 +88,7 @@ describe('SIGHUP to davgate service', () => {
     await copyFile(join(cert, '..', 'key.pem'), file('key.pem'));
   }
 
-  /** The certificate that a new connection is shown. */
+  /** Returns the fingerprint of the certificate that a new connection gets. */
   async function shownCertificate(url: string): Promise<string> {
     const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port), rejectUnauthorized: false });
     await once(socket, 'secureConnect');
@@ -94,7 +98,7 @@ describe('SIGHUP to davgate service', () => {
   }
 
   const call = async (url: string, name: string, token: string, path: string, body: Buffer) => {
-    const asked = requestTls(`${url}/2/files/${name}`, {
+    const outgoing = requestTls(`${url}/2/files/${name}`, {
       method: 'POST',
       rejectUnauthorized: false,
       agent: false,
@@ -104,12 +108,12 @@ describe('SIGHUP to davgate service', () => {
         'dropbox-api-arg': JSON.stringify({ path }),
       },
     });
-    asked.end(body);
-    const [answer] = (await once(asked, 'response')) as [IncomingMessage]; // 'response' hands it on
+    outgoing.end(body);
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]; // 'response' passes the answer
     return answer;
   };
 
-  test('makes it use a renewed certificate on both addresses while a download goes on', async () => {
+  test('SIGHUP makes davgate service use a renewed certificate on both addresses while a download goes on, and keep it when the next cannot be read', async () => {
     const other = await makeCertificate(['localhost'], '127.0.0.1');
     await useCertificate(certificate);
     const args = [
@@ -147,7 +151,7 @@ describe('SIGHUP to davgate service', () => {
     await other.remove();
   });
 
-  test('that serves without a certificate is noted in one line, and it goes on', async () => {
+  test('SIGHUP to a davgate service without a certificate is logged in one line, and the service goes on', async () => {
     const service = await startServiceProgram(file('plain'));
     const notes = () => service.output().match(/SIGHUP.*nothing to reload/g) ?? [];
     for (const count of [1, 2]) {

@@ -14,12 +14,12 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { type SlowService, startSlowService } from '../support/slow-service.ts';
 
 /**
- * davgate ends within 10 s. A busy machine may add to that, and what is wrong takes longer by far: half a minute for each
- * request, drive or login that is waited for.
+ * Maximum time until davgate has ended, in ms. davgate itself allows 10 s and a busy machine adds to it; each request,
+ * drive or login that davgate wrongly waits for takes half a minute.
  */
 const END_MS_MAX = 25_000;
 
-/** More than the buffers of two sockets hold. */
+/** Size of a file, in bytes: more than the buffers of two sockets hold. */
 const LONG_BYTES = 64 * 1024 * 1024;
 
 let service: TestService;
@@ -39,12 +39,12 @@ interface Gateway {
   readonly program: Program;
   /** Starts davgate again, with the same data directory. */
   readonly start: () => Promise<Program>;
-  /** Between the gateway and its service. */
+  /** The proxy between the gateway and its service. */
   readonly slow: SlowService;
   readonly ask: (method: string, path: string, body?: string | Uint8Array) => Promise<number>;
   /**
-   * Sends the head of a request, and what is given of its body, on a connection of its own; resolves when davgate has it.
-   * `authorization`: another than the tester's.
+   * Sends the head of a request and `body`, which may be a part of its body, on a connection of its own; resolves when
+   * davgate has read them. `authorization` replaces the tester's.
    */
   readonly open: (
     method: string,
@@ -55,7 +55,7 @@ interface Gateway {
   ) => Promise<RawConnection>;
 }
 
-/** Runs `work` with a gateway of its own in front of the service, and leaves nothing behind. */
+/** Runs `work` with a gateway of its own for the service; closes and removes it afterwards. */
 async function withGateway(
   args: readonly string[],
   work: (gateway: Gateway) => Promise<void>,
@@ -80,7 +80,7 @@ async function withGateway(
       async open(method, path, lines = '', body = '', authorization = program.authorization) {
         const host = 'HTTP/1.1\r\nHost: 127.0.0.1\r\n';
         const head = `${method} /${path} ${host}Authorization: ${authorization}\r\n${lines}\r\n`;
-        // The answer to the first says that the second has been read too.
+        // The answer to the first request means that davgate has read the second one too.
         const connection = connectRaw(portOf(program), `GET /.davgate/healthz ${host}\r\n${head}${body}`);
         connections.push(connection);
         await connection.until('"status":"ok"');
@@ -114,7 +114,7 @@ function portOf({ url }: Pick<Program, 'url'>): number {
   return Number(new URL(url).port);
 }
 
-/** Sends SIGTERM. */
+/** Sends SIGTERM; checks that the program ends in time with exit code 0. */
 async function expectToEnd(program: Pick<Program, 'stop' | 'output'>): Promise<void> {
   const start = performance.now();
   const code = await program.stop();
@@ -123,7 +123,7 @@ async function expectToEnd(program: Pick<Program, 'stop' | 'output'>): Promise<v
   expect(ms, program.output()).toBeLessThan(END_MS_MAX);
 }
 
-/** Sizes by name. */
+/** Returns the sizes of the files in a folder at the service, by name. */
 async function filesAtService(folder: Path): Promise<Record<string, number>> {
   const sizes: Record<string, number> = {};
   const pages = remote.list(folder, { recursive: false });
@@ -147,7 +147,7 @@ test.concurrent('SIGTERM ends davgate in time while requests wait for a service 
     await expectToEnd(program);
   }));
 
-test.concurrent('SIGTERM ends davgate in time while answers of the service drip', () =>
+test.concurrent('SIGTERM ends davgate in time while answers of the service arrive slowly, and cuts the download short', () =>
   withGateway([], async ({ program, slow, ask, open }) => {
     expect(await ask('PUT', 'dripping-a', pseudoRandomBytes(100_000, 1))).toBe(201);
     slow.pace = 'dripping';
@@ -155,11 +155,11 @@ test.concurrent('SIGTERM ends davgate in time while answers of the service drip'
     await open('PUT', 'dripping-b', 'Content-Length: 1\r\n', 'b');
     await eventually(() => expect(slow.slowed).toBeGreaterThan(0));
     await expectToEnd(program);
-    // The client knows that its download is not whole.
+    // The connection is closed early, so the client knows that its download is not whole.
     expect((await download.closed()).length).toBeLessThan(100_000);
   }));
 
-test.concurrent('SIGTERM ends davgate although clients keep idle connections', () =>
+test.concurrent('SIGTERM ends davgate in time although clients keep idle connections, and closes them', () =>
   withGateway([], async ({ program, open }) => {
     const used = await open('OPTIONS', '');
     await used.until('DAV: ');
@@ -190,25 +190,25 @@ test.concurrent('SIGTERM ends davgate in time while a client does not take its d
     await expectToEnd(program);
   }));
 
-test.concurrent('SIGTERM answers a login that is held back for wrong passwords, and ends davgate', () =>
+test.concurrent('SIGTERM answers logins that are delayed after wrong passwords, and ends davgate in time', () =>
   withGateway([], async ({ program, open }) => {
     const wrong = (password: string) => `Basic ${Buffer.from(`tester:${password}`).toString('base64')}`;
     for (let guess = 0; guess < 5; guess++)
       expect(await ask({ url: program.url, authorization: wrong(`guess ${guess}`) }, 'OPTIONS', '')).toBe(
         401,
       );
-    // One after the other they would be held back for most of a minute.
-    const held = await Promise.all(
-      Array.from({ length: 6 }, (_, index) => open('OPTIONS', '', '', '', wrong(`held ${index}`))),
+    // One after the other they would be delayed for most of a minute.
+    const delayed = await Promise.all(
+      Array.from({ length: 6 }, (_, index) => open('OPTIONS', '', '', '', wrong(`delayed ${index}`))),
     );
     await expectToEnd(program);
-    const answers = await Promise.all(held.map((connection) => connection.closed()));
+    const answers = await Promise.all(delayed.map((connection) => connection.closed()));
     expect(answers.filter((answer) => /429 Too Many Requests|401 Unauthorized/.test(answer))).toHaveLength(6);
     expect(answers.some((answer) => answer.includes('429 Too Many Requests'))).toBe(true);
     expect(program.output()).not.toContain('cut off');
   }));
 
-test.concurrent('SIGTERM ends davgate in time with writes in the journal and no service, and they land after the next start', () =>
+test.concurrent('SIGTERM ends davgate in time with pending writes and a silent service, and they are sent after the next start', () =>
   withGateway(['--write-mode', 'back'], async ({ program, slow, ask, start }) => {
     expect(await ask('MKCOL', 'journal')).toBe(201);
     expect(await ask('PUT', 'journal/before', 'x')).toBe(201);
@@ -226,7 +226,7 @@ test.concurrent('SIGTERM ends davgate in time with writes in the journal and no 
     );
   }));
 
-test.concurrent('SIGTERM ends davgate in time though none of its four drives has a service that answers', async () => {
+test.concurrent('SIGTERM ends davgate in time with four drives whose service does not answer', async () => {
   const data = await temporaryDirectory();
   const slow = await startSlowService(service.url);
   const file = joinFiles(data.path, 'davgate.json');
@@ -269,7 +269,7 @@ test.concurrent.each(['SIGTERM', 'SIGINT'] as const)('a second %s ends davgate a
   }),
 );
 
-test.concurrent('SIGTERM ends davgate service in time while clients send and take slowly', async () => {
+test.concurrent('SIGTERM ends davgate service in time while a client sends slowly and another does not take its download', async () => {
   const data = await temporaryDirectory();
   const program = await startServiceProgram(data.path);
   const port = portOf(program);

@@ -18,7 +18,7 @@ afterAll(async () => {
 
 type Login = Readonly<Record<string, string>>;
 
-/** The one line with which a start ends whose exit code is 2. */
+/** Starts davgate, which must end with exit code 2 and one line; returns that line. */
 async function refusal(login: Login, args: readonly string[] = [], { url } = service): Promise<string> {
   const place = ['--listen', '127.0.0.1:0', '--data-dir', data.path, '--api-url', url];
   const { code, output } = await runProgram([...place, ...args], { ...process.env, ...login });
@@ -40,7 +40,7 @@ test('a wrong app key ends the start with exit code 2 and names the key’s vari
 });
 
 test('a revoked refresh token ends the start with exit code 2 and says to log in again', async () => {
-  // Its own: revoking a token ends the others of the app and person too.
+  // A service of its own, because revoking a token ends the others of the app and account too.
   const revoking = await startTestService();
   onTestFinished(() => revoking.close());
   const { appKey, appSecret, refreshToken } = revoking;
@@ -61,7 +61,7 @@ test('a revoked refresh token ends the start with exit code 2 and says to log in
   expect(line).not.toContain(refreshToken);
 });
 
-test('a root that is not there ends the start with exit code 2 and names --root', async () => {
+test('a root that does not exist or is a file ends the start with exit code 2 and names --root', async () => {
   const login = { DAVGATE_TOKEN: service.token };
   expect(await refusal(login, ['--root', '/Nope'])).toMatch(
     /^davgate: drive "default": the account \S+ has no folder \/Nope; correct --root/,
@@ -69,7 +69,7 @@ test('a root that is not there ends the start with exit code 2 and names --root'
   expect(await refusal(login, ['--root', '/a file'])).toMatch(/\/a file is a file.*; correct --root/);
 });
 
-test('a service that is away does not keep davgate from serving', async () => {
+test('davgate starts and answers healthz while its service is away', async () => {
   const away = `http://127.0.0.1:${await freePort()}`;
   const args = ['--api-url', away, '--token', 't', '--root', '/Team'];
   const program = await startProgram({ dataDirectory: data.path, login: false, args });

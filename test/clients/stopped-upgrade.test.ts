@@ -8,7 +8,7 @@ import { expectSound } from '../service/storage/invariants.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { matchOutput, spawnProgram, startServiceProgram, temporaryDirectory } from '../support/program.ts';
 
-/** Folders of the directory that is upgraded: more than one piece of the work. */
+/** Number of folders in the directory that is upgraded: more than one step of the upgrade. */
 const FOLDERS = 120_000;
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => directory.remove());
 
-/** A data directory of version 3, before names had an index. */
+/** Makes a data directory of version 3, in which names have no index. */
 async function makeOld(dataDirectory: string): Promise<void> {
   const storage = await openStorage({ dataDirectory, clock: new ManualClock(), log: silentLog });
   storage.createNamespace('home', 2 ** 40);
@@ -33,7 +33,7 @@ async function makeOld(dataDirectory: string): Promise<void> {
   old.close();
 }
 
-test('SIGTERM in the middle of an upgrade ends davgate service with exit code 0, and the next start does it all', async () => {
+test('SIGTERM in the middle of an upgrade ends davgate service with exit code 0, and the next start completes it', async () => {
   const data = join(directory.path, 'service');
   await makeOld(data);
   const { child, output } = spawnProgram(['service', '--listen', '127.0.0.1:0', '--data', data]);

@@ -27,12 +27,12 @@ async function startGateway(service: TestService, dataDirectory: string): Promis
   return program;
 }
 
-async function waitingFiles(program: Program): Promise<number> {
+async function pendingFiles(program: Program): Promise<number> {
   const health = (await (await fetch(`${program.url}.davgate/healthz`)).json()) as { journalFiles: number };
   return health.journalFiles;
 }
 
-test('rclone copies in, checks what has not landed yet, and what has', async () => {
+test('rclone check finds its copy on a drive with write-back right before and after the writes are sent', async () => {
   const service = await startService();
   const [data, local] = await Promise.all([temporaryDirectory(), temporaryDirectory()]);
   onTestFinished(async () => {
@@ -47,19 +47,19 @@ test('rclone copies in, checks what has not landed yet, and what has', async () 
     await writeFile(join(source, `${size} bytes`), pseudoRandomBytes(size, size % 97));
   for (let index = 0; index < 60; index++)
     await writeFile(join(source, 'sub folder', `#${index} % & ü.txt`), `content of ${index}`);
-  // Nothing has landed when rclone is through, however long that takes here.
+  // So slow that writes are still pending when rclone has ended.
   service.service.setFaults({ 'latency-write-ms': 10_000 });
   await rclone.run('copy', source, 'drive:copied');
-  expect(await waitingFiles(program)).toBeGreaterThan(0);
+  expect(await pendingFiles(program)).toBeGreaterThan(0);
   await rclone.run('check', '--download', source, 'drive:copied');
   service.service.setFaults({});
-  await expectSoon(() => waitingFiles(program)).toBe(0);
+  await expectSoon(() => pendingFiles(program)).toBe(0);
   await rclone.run('check', '--download', source, 'drive:copied');
   const { output } = await rclone.run('copy', source, 'drive:copied', '-v', '--stats-one-line');
   expect(output).not.toMatch(/Copied/);
 });
 
-test('a full disk answers 507; what was acknowledged lands, and then there is room again', async () => {
+test('PUT on a full disk with write-back answers 507, the acknowledged writes are sent, and then PUT succeeds again', async () => {
   const service = await startService();
   const disk = await mountSmallDisk(64);
   onTestFinished(() => disk.unmount());
@@ -78,8 +78,8 @@ test('a full disk answers 507; what was acknowledged lands, and then there is ro
   expect(status).toBe(507);
   expect(accepted).toBeGreaterThan(10);
   service.service.setFaults({});
-  await expectSoon(() => waitingFiles(program)).toBe(0);
-  // Before the reads: their block cache is on the same disk.
+  await expectSoon(() => pendingFiles(program)).toBe(0);
+  // Before the reads, because their block cache fills the same disk.
   expect(await put(accepted)).toBe(201);
   for (let index = 0; index <= accepted; index++) {
     const answer = await fetch(`${program.url}file%20${index}`, { headers: { authorization } });

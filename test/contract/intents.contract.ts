@@ -25,8 +25,8 @@ export function intentsContract(driver: string, open: () => Promise<Intents>): v
       const intents = await open();
       expect(await intents.ids()).toEqual([]);
       for (const id of ['1', '2', '3', '4']) await intents.note(intent(id));
-      await intents.crossOut(['1', '3', 'none']);
-      await intents.crossOut([]);
+      await intents.remove(['1', '3', 'none']);
+      await intents.remove([]);
       expect([...(await intents.ids())].sort()).toEqual(['2', '4']);
       expect(await intents.get('2')).toEqual(intent('2'));
       expect(await intents.get('1')).toBeUndefined();

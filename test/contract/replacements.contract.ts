@@ -15,8 +15,8 @@ export function replacementsContract(driver: string, open: () => Promise<Replace
       for (const id of ['1', '2', '3']) await replacements.note(relocation(id));
       await replacements.note(relocation('3', 'rename'));
       await replacements.note({ ...relocation('2'), replacement: 'id:New' });
-      await replacements.crossOut('1');
-      await replacements.crossOut('none');
+      await replacements.remove('1');
+      await replacements.remove('none');
       const all = [...(await replacements.all())].sort((a, b) => a.id.localeCompare(b.id));
       expect(all).toEqual([{ ...relocation('2'), replacement: 'id:New' }, relocation('3', 'rename')]);
     });

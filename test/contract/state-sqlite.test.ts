@@ -119,8 +119,8 @@ describe('the state in SQLite', () => {
       expect(await other.locks.release(token)).toBe(false);
     await other.properties.forget(['id:1']);
     await other.times.forget(['id:1']);
-    await other.replacements.crossOut('1');
-    await other.intents.crossOut(['1']);
+    await other.replacements.remove('1');
+    await other.intents.remove(['1']);
     expect(await contentOf(state.drive('one'))).toEqual(before);
   });
 
@@ -203,7 +203,7 @@ describe('a directory that cannot be used', () => {
   test('a file is in its place', () => {
     const file = join(newDirectory(), 'file');
     writeFileSync(file, '');
-    refused(file).toThrow('a file of that name is in the way');
+    refused(file).toThrow('a file has that name; remove or rename it');
     refused(join(file, 'below')).toThrow('part of the path is a file');
   });
 

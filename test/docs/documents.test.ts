@@ -87,3 +87,24 @@ test(`README has at most ${LINES_OF_README_MAX} lines, and its first screen has 
   for (const word of ['npm ci && npm start', 'npm ci && npm test', 'macOS', 'Windows', 'davfs2', 'rclone'])
     expect(screen).toContain(word);
 });
+
+test('every message in the headings of the troubleshooting page is in the source of davgate', () => {
+  const messages = tokensOf('docs/troubleshooting.md')
+    .flatMap(({ type }, index, tokens) =>
+      type === 'heading_open' ? [tokens[index + 1]?.children ?? []] : [],
+    )
+    .flatMap((heading) => heading.filter(({ type }) => type === 'code_inline'))
+    .map(({ content }) => content);
+  expect(messages.length).toBeGreaterThan(15);
+  const source = join(PROJECT_ROOT, 'src');
+  const sources = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    // Long texts are written as several literals with ` + ` or a backslash between them.
+    .map((name) => readFileSync(join(source, name), 'utf8').replaceAll(/' \+\n\s*'|\\\n/g, ''));
+  const isIn = (text: string, message: string) =>
+    message
+      .split('…')
+      .map((part) => part.replaceAll(/^[ :;,()."]+|[ :;,()."]+$/g, ''))
+      .every((part) => text.includes(part));
+  expect(messages.filter((message) => !sources.some((text) => isIn(text, message)))).toEqual([]);
+});

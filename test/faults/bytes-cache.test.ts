@@ -34,7 +34,7 @@ async function store(...keys: BlockKey[]): Promise<void> {
   await cache.close();
 }
 
-/** The paths of all blocks on the disk. */
+/** Returns the paths of all blocks on the disk. */
 async function files(): Promise<string[]> {
   const entries = await readdir(join(directory, 'v1'), { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -65,7 +65,7 @@ async function read(
   return found && Buffer.from(found);
 }
 
-test('blocks are there after a restart', async () => {
+test('the block cache returns its blocks after a restart', async () => {
   const last = { ...block, index: 1, sizeBytes: 12_345 };
   await store(block, last);
   const cache = await openCache();
@@ -75,7 +75,7 @@ test('blocks are there after a restart', async () => {
   expect((await read(cache, last))?.equals(bytes.subarray(0, 12_345))).toBe(true);
 });
 
-test('a block is read into the buffer that is given, from any place in it', async () => {
+test('the block cache reads a block, or a range of it, into the given buffer', async () => {
   await store(block);
   const cache = await openCache();
   const into = Buffer.alloc(BLOCK_BYTES);
@@ -89,7 +89,7 @@ test('a block is read into the buffer that is given, from any place in it', asyn
   }
 });
 
-test('parts of blocks are there after a restart', async () => {
+test('the block cache returns a part of a block after a restart, and misses it once it is damaged', async () => {
   const from = 65_536;
   const first = await openCache();
   first.keep(block, bytes.subarray(from), { from });
@@ -102,7 +102,7 @@ test('parts of blocks are there after a restart', async () => {
   expect(cache.has(block, from)).toBe(false);
 });
 
-test('the cache retains a buffer for as long as it keeps the bytes', async () => {
+test('the block cache retains a buffer while it keeps its bytes, and releases it afterwards', async () => {
   let users = 1;
   let most = 0;
   const buffer = {
@@ -120,32 +120,38 @@ test('the cache retains a buffer for as long as it keeps the bytes', async () =>
   expect(users).toBe(1);
 });
 
-describe('a block that is not what was written is a miss, and goes away', () => {
+describe('a damaged cached block', () => {
   const headerBytes = async (path: string) => (await stat(path)).size - BLOCK_BYTES;
   const damages = [
-    { what: 'a bit of its first byte', damage: async (path: string) => flip(path, await headerBytes(path)) },
     {
-      what: 'a bit of its last byte',
+      what: 'its first byte has changed',
+      damage: async (path: string) => flip(path, await headerBytes(path)),
+    },
+    {
+      what: 'its last byte has changed',
       damage: async (path: string) => flip(path, (await stat(path)).size - 1),
     },
-    { what: 'a bit of the magic', damage: (path: string) => flip(path, 0) },
-    { what: 'a bit of a checksum', damage: (path: string) => flip(path, 40) },
-    { what: 'the end of its file', damage: (path: string) => truncate(path, BLOCK_BYTES - 1) },
-    { what: 'all of its file', damage: (path: string) => truncate(path, 0) },
+    { what: 'the magic number of its file has changed', damage: (path: string) => flip(path, 0) },
+    { what: 'a checksum in its file has changed', damage: (path: string) => flip(path, 40) },
+    { what: 'its file is cut off', damage: (path: string) => truncate(path, BLOCK_BYTES - 1) },
+    { what: 'its file is empty', damage: (path: string) => truncate(path, 0) },
   ];
-  test.each(damages)('$what', async ({ damage }) => {
-    await store(block);
-    const path = await onlyFile();
-    await damage(path);
-    const warnings: string[] = [];
-    const cache = await openCache(undefined, { ...silentLog, warn: (event) => warnings.push(event) });
-    expect(await read(cache)).toBeUndefined();
-    expect(cache.has(block)).toBe(false);
-    expect(warnings).toEqual(['a cached block was damaged and is downloaded again']);
-    await eventually(async () => expect(await files()).toEqual([]));
-  });
+  test.each(damages)(
+    'a cached block is a miss with one warning, and is removed, when $what',
+    async ({ damage }) => {
+      await store(block);
+      const path = await onlyFile();
+      await damage(path);
+      const warnings: string[] = [];
+      const cache = await openCache(undefined, { ...silentLog, warn: (event) => warnings.push(event) });
+      expect(await read(cache)).toBeUndefined();
+      expect(cache.has(block)).toBe(false);
+      expect(warnings).toEqual(['a cached block was damaged and is downloaded again']);
+      await eventually(async () => expect(await files()).toEqual([]));
+    },
+  );
 
-  test('another block under its name', async () => {
+  test('a cached block whose file contains another block is a miss, and the other block is not', async () => {
     const other = { ...block, index: 1 };
     await store(block);
     const path = await onlyFile();
@@ -157,7 +163,7 @@ describe('a block that is not what was written is a miss, and goes away', () => 
     expect(await read(cache, other)).toBeDefined();
   });
 
-  test('a part of it that is whole can still be read', async () => {
+  test('undamaged pieces of a damaged cached block are still read', async () => {
     await store(block);
     await flip(await onlyFile(), (await stat(await onlyFile())).size - 1);
     const cache = await openCache();
@@ -166,7 +172,7 @@ describe('a block that is not what was written is a miss, and goes away', () => 
   });
 });
 
-test('what a killed process left half-written goes at the next start', async () => {
+test('opening the block cache removes the incomplete files of a killed process', async () => {
   await store(block);
   const leftOver = join(directory, 'v1', 'incoming', 'left');
   await writeFile(leftOver, 'half');
@@ -175,7 +181,7 @@ test('what a killed process left half-written goes at the next start', async () 
   expect(await files()).toHaveLength(1);
 });
 
-test('files that are not its own stay', async () => {
+test('the block cache leaves foreign files in its directory alone', async () => {
   await store(block);
   const foreign = join(dirname(await onlyFile()), 'notes.txt');
   await writeFile(foreign, 'mine');
@@ -183,8 +189,8 @@ test('files that are not its own stay', async () => {
   expect(await readFile(foreign, 'utf8')).toBe('mine');
 });
 
-describe('the size on the disk is bounded', () => {
-  test('the longest unused block goes first', async () => {
+describe('the size limit of the block cache', () => {
+  test('the block cache stays within its limit and evicts the block that was unused for longest', async () => {
     const cache = await openCache(10 * MIBIBYTE);
     const keys = Array.from({ length: 8 }, (_, index) => ({ ...block, index, sizeBytes: 3 * MIBIBYTE }));
     for (const key of keys) {
@@ -197,14 +203,14 @@ describe('the size on the disk is bounded', () => {
     expect(again.has(keys[0] ?? block)).toBe(false);
   });
 
-  test('also when it was larger before', async () => {
+  test('the block cache shrinks to its limit when it is opened with a lower one', async () => {
     await store(...[0, 1, 2].map((index) => ({ ...block, index })));
     expect(await files()).toHaveLength(3);
     await openCache(9 * MIBIBYTE);
     await eventually(async () => expect(await files()).toHaveLength(2));
   });
 
-  test('a block that is larger than all the room is not written', async () => {
+  test('the block cache does not write a block that is larger than its limit', async () => {
     const cache = await openCache(MIBIBYTE);
     cache.keep(block, bytes);
     await cache.close();
@@ -212,8 +218,8 @@ describe('the size on the disk is bounded', () => {
   });
 });
 
-describe('a directory that is deleted while it is used', () => {
-  test('costs what was in it and nothing else', async () => {
+describe('a block cache whose directory is deleted', () => {
+  test('a block cache whose directory is deleted loses its blocks and keeps later ones', async () => {
     await store(block);
     const cache = await openCache();
     await rm(directory, { recursive: true });
@@ -225,12 +231,12 @@ describe('a directory that is deleted while it is used', () => {
     expect((await read(await openCache(), { ...block, index: 1 }))?.equals(bytes)).toBe(true);
   });
 
-  test('between two steps of a write costs this block', async () => {
+  test('a block cache whose directory is deleted between two steps of a write keeps later blocks and logs no warning', async () => {
     const warnings: string[] = [];
     const cache = await openCache(undefined, { ...silentLog, warn: (event) => warnings.push(event) });
     for (let index = 0; index < 20; index++) {
       cache.keep({ ...block, index, sizeBytes: 1000 }, bytes.subarray(0, 1000));
-      // The writer puts new files where the deletion is at work.
+      // The cache may write new files into the directory while it is being deleted.
       await rm(join(directory, 'v1'), { recursive: true, force: true, maxRetries: 20, retryDelay: 1 });
     }
     cache.keep(block, bytes);
@@ -240,23 +246,23 @@ describe('a directory that is deleted while it is used', () => {
   });
 });
 
-describe('a disk that refuses', () => {
-  /** A file where a folder should be: what even root cannot write into. */
-  async function takeAway(): Promise<void> {
+describe('a block cache on a failing disk', () => {
+  /** Replaces the folder by a file, into which even root cannot write. */
+  async function breakDisk(): Promise<void> {
     await rename(join(directory, 'v1'), join(directory, 'elsewhere'));
     await writeFile(join(directory, 'v1'), 'the disk is not mounted');
   }
 
-  async function bringBack(): Promise<void> {
+  async function repairDisk(): Promise<void> {
     await rm(join(directory, 'v1'));
     await rename(join(directory, 'elsewhere'), join(directory, 'v1'));
   }
 
-  test('is warned of once, and reads go on', async () => {
+  test('a block cache that cannot write warns once and still returns all blocks', async () => {
     await store(block);
     const warnings: string[] = [];
     const cache = await openCache(undefined, { ...silentLog, warn: (event) => warnings.push(event) });
-    // A file where folders should be: what even root cannot write into.
+    // A file in the place of a folder, into which even root cannot write.
     await rename(join(directory, 'v1', 'incoming'), join(directory, 'v1', 'gone'));
     await writeFile(join(directory, 'v1', 'incoming'), '');
     const others = [1, 2, 3].map((index) => ({ ...block, index }));
@@ -269,7 +275,7 @@ describe('a disk that refuses', () => {
     expect((await read(cache, others[2]))?.equals(bytes)).toBe(true);
   });
 
-  test('from the start is warned of once', async () => {
+  test('a block cache that cannot write from the start warns once', async () => {
     await writeFile(join(directory, 'v1'), 'a file where the folder should be');
     const warnings: string[] = [];
     const cache = await openCache(undefined, { ...silentLog, warn: (event) => warnings.push(event) });
@@ -278,11 +284,11 @@ describe('a disk that refuses', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  test('is tried again after a minute', async () => {
+  test('a block cache that cannot write tries again after a minute, and logs the failure and the recovery once each', async () => {
     const events: string[] = [];
-    const keep = (event: string) => void events.push(event);
-    const cache = await openCache(undefined, { ...silentLog, warn: keep, info: keep });
-    await takeAway();
+    const record = (event: string) => void events.push(event);
+    const cache = await openCache(undefined, { ...silentLog, warn: record, info: record });
+    await breakDisk();
     const key = (index: number) => ({ ...block, index });
     cache.keep(key(1), bytes);
     await eventually(() => expect(events).toHaveLength(1));
@@ -290,9 +296,9 @@ describe('a disk that refuses', () => {
     cache.keep(key(2), bytes);
     await clock.advance(1);
     for (const index of [3, 6, 7, 8]) cache.keep(key(index), bytes);
-    // Given up by the writer, and pushed out of memory by the later ones. That the disk still refuses is no news.
+    // Block 3 was not written, and later blocks evict it from memory. A failure that continues is not logged again.
     await eventually(() => expect(cache.has(key(3))).toBe(false));
-    await bringBack();
+    await repairDisk();
     await clock.advance(60_000);
     for (const index of [4, 5]) cache.keep(key(index), bytes);
     await cache.close();
@@ -304,12 +310,12 @@ describe('a disk that refuses', () => {
     expect([1, 2, 3, 4, 5, 6].filter((index) => again.has(key(index)))).toEqual([4, 5]);
   });
 
-  test('from the start is used as soon as it takes blocks, with what was on it', async () => {
+  test('a block cache that could not be read at the start is used once the disk is back, with the blocks on it', async () => {
     await store(block);
-    await takeAway();
+    await breakDisk();
     const cache = await openCache();
     expect(cache.has(block)).toBe(false);
-    await bringBack();
+    await repairDisk();
     await clock.advance(60_000);
     cache.keep({ ...block, index: 1 }, bytes);
     await eventually(() => expect(cache.has(block)).toBe(true));
@@ -318,11 +324,11 @@ describe('a disk that refuses', () => {
     expect(await files()).toHaveLength(2);
   });
 
-  test('because it is full', async () => {
+  test('a block that does not fit on a full disk is read from memory after one warning and leaves no file', async () => {
     const warnings: unknown[] = [];
     const log = { ...silentLog, warn: (...event: unknown[]) => warnings.push(event) };
     const cache = await openCache(undefined, log);
-    // No file system can be filled here without being root: the error is the one that Linux gives.
+    // Filling a real file system takes root rights: the mock throws the error of Linux.
     const full = vi.spyOn(Object.getPrototypeOf(await handleOf()), 'writev');
     full.mockRejectedValue(
       Object.assign(new Error('ENOSPC: no space left on device, writev'), { code: 'ENOSPC' }),
@@ -337,7 +343,7 @@ describe('a disk that refuses', () => {
   });
 });
 
-test('running out of file handles costs no block', async () => {
+test('a read that fails for lack of file handles removes no block from the cache', async () => {
   await store(block);
   const cache = await openCache();
   const reads = vi.spyOn(Object.getPrototypeOf(await handleOf()), 'read');

@@ -1,6 +1,7 @@
+import { getEventListeners } from 'node:events';
 import { rm } from 'node:fs/promises';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ApiError } from '../../src/api/errors.ts';
 import type { FileEntry } from '../../src/drive/files.ts';
 import { elapsedMs } from '../../src/util/clock.ts';
@@ -29,8 +30,8 @@ async function attempt(entry: FileEntry, range?: ByteRange, signal = new AbortCo
   }
 }
 
-/** Lets time pass until `work` is done. */
-async function inTime<Value>(work: Promise<Value>): Promise<Value> {
+/** Advances the clock until `work` is done. */
+async function advanceUntilDone<Value>(work: Promise<Value>): Promise<Value> {
   let isDone = false;
   const ended = work.finally(() => {
     isDone = true;
@@ -47,7 +48,7 @@ const SIZE = 3 * BLOCK_BYTES + 777;
 
 describe('a download that is cut', () => {
   const places = [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 2 * BLOCK_BYTES + 5, SIZE - 1];
-  test.each(places)('a whole read that is cut at byte %d goes on from there', async (cutAt) => {
+  test.each(places)('a whole read whose download is cut at byte %d continues from there', async (cutAt) => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ cutAt }];
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
@@ -55,41 +56,44 @@ describe('a download that is cut', () => {
     expect(setUp.remote.downloadedBytes).toBe(SIZE);
   });
 
-  test.each(places)('a range read that is cut at byte %d returns the right bytes', async (cutAt) => {
-    const { bytes, entry } = setUp.file(SIZE);
-    setUp.remote.faults = [{ cutAt }];
-    const range = { start: 3, end: SIZE - 3 };
-    expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
-    // The rest of the last block still comes, for the cache.
-    await eventually(() => expect(setUp.remote.downloadedBytes).toBe(SIZE));
-  });
+  test.each(places)(
+    'a range read whose download is cut at byte %d returns the right bytes',
+    async (cutAt) => {
+      const { bytes, entry } = setUp.file(SIZE);
+      setUp.remote.faults = [{ cutAt }];
+      const range = { start: 3, end: SIZE - 3 };
+      expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
+      // The rest of the last block is still downloaded for the cache.
+      await eventually(() => expect(setUp.remote.downloadedBytes).toBe(SIZE));
+    },
+  );
 
-  test('a read whose answer ends early without an error returns the right bytes', async () => {
+  test('a read whose download ends early without an error returns the right bytes', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ endAt: BLOCK_BYTES + 9 }];
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
   });
 
-  test('a read that is cut 19 times and gains bytes each time returns the right bytes', async () => {
+  test('a read whose download is cut 19 times and gains bytes each time returns the right bytes', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = Array.from({ length: 19 }, (_, index) => ({
       cutAt: (index + 1) * Math.floor(SIZE / 20),
     }));
-    expect((await inTime(setUp.read(entry))).equals(bytes)).toBe(true);
+    expect((await advanceUntilDone(setUp.read(entry))).equals(bytes)).toBe(true);
   });
 
-  test('a read that is cut 20 times at the same byte returns the right bytes', async () => {
+  test('a read whose download is cut 20 times at the same byte returns the right bytes', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = Array.from({ length: 20 }, () => ({ cutAt: 100 }));
-    expect((await inTime(setUp.read(entry))).equals(bytes)).toBe(true);
+    expect((await advanceUntilDone(setUp.read(entry))).equals(bytes)).toBe(true);
   });
 
-  test('a read fails after 25 s without progress', async () => {
+  test('a read whose download makes no progress fails after 25 s', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     const cutAt = BLOCK_BYTES + 100;
     setUp.remote.faults = Array.from({ length: 100 }, () => ({ cutAt }));
     const start = setUp.clock.instant();
-    const outcome = await inTime(attempt(entry));
+    const outcome = await advanceUntilDone(attempt(entry));
     expect(outcome.failure).toMatchObject({ name: 'ApiError', failure: 'offline' });
     expect(outcome.bytes.equals(bytes.subarray(0, cutAt))).toBe(true);
     expect(setUp.asked().length).toBeLessThan(40);
@@ -98,18 +102,18 @@ describe('a download that is cut', () => {
     expect(setUp.clock.sleeping).toBe(0);
   });
 
-  test('an abort ends the wait before the next try of a read that was cut', async () => {
+  test('an abort ends the wait before the next try of a download that was cut', async () => {
     const { entry } = setUp.file(SIZE);
     setUp.remote.faults = Array.from({ length: 9 }, () => ({ cutAt: 100 }));
-    const leaver = new AbortController();
-    const outcome = attempt(entry, undefined, leaver.signal);
+    const controller = new AbortController();
+    const outcome = attempt(entry, undefined, controller.signal);
     await setUp.clock.untilSleeping();
-    leaver.abort(new Error('gone'));
+    controller.abort(new Error('gone'));
     expect((await outcome).failure).toMatchObject({ message: 'gone' });
     expect(setUp.clock.sleeping).toBe(0);
   });
 
-  test('a read that is cut fails with not-found when the revision is gone at the next try', async () => {
+  test('a read whose download is cut fails with not-found when the revision is gone at the next try', async () => {
     const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ cutAt: 5000 }];
     let downloads = 0;
@@ -121,7 +125,7 @@ describe('a download that is cut', () => {
     expect(bytes.length).toBe(5000);
   });
 
-  test('reads with random cuts return the right bytes', async () => {
+  test('reads whose downloads are cut at random bytes return the right bytes', async () => {
     const cuts = fc.array(fc.integer({ min: 0, max: SIZE }), { maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(cuts, fc.boolean(), async (places, whole) => {
@@ -129,8 +133,8 @@ describe('a download that is cut', () => {
         setUp.remote.faults = places.map((cutAt) => ({ cutAt }));
         const range = whole ? undefined : { start: 1, end: SIZE };
         const { contentHash: _none, ...bare } = { ...entry, rev: entry.rev };
-        // Without a hash its blocks are another content each time: nothing comes from the cache.
-        const read = await inTime(setUp.read(whole ? entry : bare, range));
+        // Without a hash each read counts as other content: nothing comes from the cache.
+        const read = await advanceUntilDone(setUp.read(whole ? entry : bare, range));
         expect(read.equals(bytes.subarray(range?.start ?? 0))).toBe(true);
       }),
       { numRuns: effort(4) },
@@ -140,7 +144,7 @@ describe('a download that is cut', () => {
 
 describe('damaged bytes', () => {
   test.each([0, BLOCK_BYTES - 1, 2 * BLOCK_BYTES, 3 * BLOCK_BYTES - 1])(
-    'a read fails after three blocks when byte %d of them is damaged',
+    'a read of a file fails after three blocks when their byte %d is damaged',
     async (flipAt) => {
       const { entry } = setUp.file(SIZE);
       setUp.remote.faults = [{ flipAt }];
@@ -151,7 +155,7 @@ describe('damaged bytes', () => {
   );
 
   test.each([3 * BLOCK_BYTES, SIZE - 1])(
-    'a read fetches the last block again when its byte %d is damaged',
+    'a read of a file downloads the last block again when its byte %d is damaged',
     async (flipAt) => {
       const { bytes, entry } = setUp.file(SIZE);
       setUp.remote.faults = [{ flipAt }];
@@ -160,7 +164,7 @@ describe('damaged bytes', () => {
     },
   );
 
-  test('a read fails when the last block is damaged twice', async () => {
+  test('a read of a file fails when the last block is damaged twice', async () => {
     const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ flipAt: SIZE - 1 }, { flipAt: SIZE - 1 }];
     const { bytes, failure } = await attempt(entry);
@@ -169,7 +173,7 @@ describe('damaged bytes', () => {
   });
 
   test.each([0, 2000, BLOCK_BYTES - 1])(
-    'a read of a small file fetches it again when byte %d is damaged',
+    'a read of a small file downloads it again when byte %d is damaged',
     async (flipAt) => {
       const { bytes, entry } = setUp.file(BLOCK_BYTES);
       setUp.remote.faults = [{ flipAt }];
@@ -211,7 +215,7 @@ describe('damaged bytes', () => {
     expect(failure).toMatchObject({ fault: 'broken' });
   });
 
-  test('a read that gets another revision fails', async () => {
+  test('a read whose download returns another revision fails', async () => {
     const { entry } = setUp.file(SIZE);
     const download = setUp.remote.download.bind(setUp.remote);
     setUp.remote.download = async (...call) => ({
@@ -221,7 +225,7 @@ describe('damaged bytes', () => {
     expect((await attempt(entry)).failure).toMatchObject({ fault: 'broken' });
   });
 
-  test('a read that gets more bytes than the file has fails, and a range of it does not', async () => {
+  test('a read that gets more bytes than its entry says fails, and a range read of the same entry does not', async () => {
     const { entry } = setUp.file(SIZE);
     const longer = { ...entry, sizeBytes: SIZE - 5 };
     expect((await attempt(longer)).failure).toMatchObject({ fault: 'broken' });
@@ -229,7 +233,7 @@ describe('damaged bytes', () => {
   });
 });
 
-describe('a reader that goes away', () => {
+describe('a reader that stops early', () => {
   const cases: {
     readonly what: string;
     readonly range: ByteRange | undefined;
@@ -248,11 +252,11 @@ describe('a reader that goes away', () => {
   test.each(cases)('$what that is aborted by its signal ends its download', async ({ range, fault }) => {
     const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [fault];
-    const leaver = new AbortController();
-    const outcome = attempt(entry, range, leaver.signal);
+    const controller = new AbortController();
+    const outcome = attempt(entry, range, controller.signal);
     await eventually(() => expect(setUp.remote.openDownloads).toBe(1));
     await settle();
-    leaver.abort(new Error('gone'));
+    controller.abort(new Error('gone'));
     expect((await outcome).failure).toMatchObject({ message: 'gone' });
     await settle();
     expect(setUp.remote.openDownloads).toBe(0);
@@ -273,13 +277,13 @@ describe('a reader that goes away', () => {
     expect(setUp.remote.openDownloads).toBe(0);
   });
 
-  test('an abort ends the download although nobody asks for the next piece', async () => {
+  test('an abort ends the download while no piece is requested, and the next request fails', async () => {
     for (const range of [undefined, { start: 1, end: 2 * BLOCK_BYTES }]) {
       const { entry } = setUp.file(SIZE);
-      const leaver = new AbortController();
-      const iterator = setUp.reader.read(entry, range, leaver.signal)[Symbol.asyncIterator]();
+      const controller = new AbortController();
+      const iterator = setUp.reader.read(entry, range, controller.signal)[Symbol.asyncIterator]();
       await iterator.next();
-      leaver.abort(new Error('gone'));
+      controller.abort(new Error('gone'));
       await settle();
       expect(setUp.remote.openDownloads).toBe(0);
       await expect(iterator.next()).rejects.toThrow('gone');
@@ -295,14 +299,14 @@ describe('a reader that goes away', () => {
     expect(setUp.asked()).toEqual([]);
   });
 
-  test('a download goes on for a second reader of the same block when the first one leaves', async () => {
+  test('a download goes on for a second reader of the same block when the first one aborts', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ placeholderAt: 100_000 }];
-    const leaver = new AbortController();
-    const left = attempt(entry, { start: 0, end: 2 * BLOCK_BYTES }, leaver.signal);
+    const controller = new AbortController();
+    const left = attempt(entry, { start: 0, end: 2 * BLOCK_BYTES }, controller.signal);
     const stayed = attempt(entry, { start: 50, end: BLOCK_BYTES });
     await settle();
-    leaver.abort(new Error('gone'));
+    controller.abort(new Error('gone'));
     expect((await left).failure).toMatchObject({ message: 'gone' });
     setUp.remote.release();
     expect((await stayed).bytes.equals(bytes.subarray(50, BLOCK_BYTES))).toBe(true);
@@ -312,18 +316,18 @@ describe('a reader that goes away', () => {
     expect(setUp.remote.downloadedBytes).toBeLessThan(2 * BLOCK_BYTES);
   });
 
-  test('an abort ends the blocks that were fetched ahead for the reader', async () => {
+  test('an abort ends the read-ahead downloads of its reader', async () => {
     const { entry } = setUp.file(SIZE);
     await setUp.read(entry, { start: 0, end: 1000 });
     await settle();
     setUp.remote.faults = [{ placeholderAt: BLOCK_BYTES + 100 }];
-    const leaver = new AbortController();
+    const controller = new AbortController();
     const iterator = setUp.reader
-      .read(entry, { start: 1000, end: 2000 }, leaver.signal)
+      .read(entry, { start: 1000, end: 2000 }, controller.signal)
       [Symbol.asyncIterator]();
     await iterator.next();
     await eventually(() => expect(setUp.remote.openDownloads).toBe(1));
-    leaver.abort(new Error('gone'));
+    controller.abort(new Error('gone'));
     await settle();
     expect(setUp.remote.openDownloads).toBe(0);
   });
@@ -331,8 +335,6 @@ describe('a reader that goes away', () => {
   test('reads leave no listener on their signal', async () => {
     const { entry } = setUp.file(SIZE);
     const { signal } = new AbortController();
-    const added = vi.spyOn(signal, 'addEventListener');
-    const removed = vi.spyOn(signal, 'removeEventListener');
     await setUp.read(entry, undefined, signal);
     await setUp.read(entry, { start: 5, end: SIZE }, signal);
     setUp.remote.before = () => {
@@ -340,7 +342,7 @@ describe('a reader that goes away', () => {
     };
     await attempt(setUp.remote.put(FILM, pseudoRandomBytes(9, 9)), undefined, signal);
     for await (const _chunk of setUp.reader.read(entry, undefined, signal)) break;
-    expect(removed.mock.calls.length).toBeGreaterThanOrEqual(added.mock.calls.length);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
 
@@ -353,7 +355,7 @@ test('a range read puts its whole block into the cache', async () => {
   expect(setUp.asked()).toHaveLength(1);
 });
 
-test('a refused block fails all its readers, and the next reader asks again', async () => {
+test('a refused download fails all readers of its block, and the next reader downloads it', async () => {
   const { bytes, entry } = setUp.file(SIZE);
   const refusal = new ApiError('unavailable', '503');
   setUp.remote.before = () => {
@@ -367,7 +369,7 @@ test('a refused block fails all its readers, and the next reader asks again', as
   expect((await setUp.read(entry, range)).equals(bytes.subarray(5, 500))).toBe(true);
 });
 
-test('a slow reader holds back the download', async () => {
+test('a download waits for a slow reader and is at most one block ahead', async () => {
   const { entry } = setUp.file(SIZE);
   for (const range of [undefined, { start: 1, end: entry.sizeBytes }]) {
     const before = setUp.remote.downloadedBytes;

@@ -15,14 +15,14 @@ import { pseudoRandomBytes } from '../support/bytes.ts';
 import { collect } from '../support/readers.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-/** A TCP proxy before the service that cuts a connection after so many bytes from it, once for each number in `breaks`. */
-class BreakingLine {
-  readonly breaks: number[] = [];
+/** A TCP proxy that cuts a connection after so many bytes from the service, once for each item of `cutsAfterBytes`. */
+class CuttingProxy {
+  readonly cutsAfterBytes: number[] = [];
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
 
   constructor(private readonly port: number) {
-    this.#server = createServer((socket) => this.#join(socket));
+    this.#server = createServer((socket) => this.#connect(socket));
   }
 
   async open(): Promise<string> {
@@ -37,7 +37,7 @@ class BreakingLine {
     await once(this.#server, 'close');
   }
 
-  #join(socket: Socket): void {
+  #connect(socket: Socket): void {
     const service = connect(this.port, '127.0.0.1');
     let passedBytes = 0;
     for (const [one, other] of [
@@ -51,9 +51,9 @@ class BreakingLine {
     socket.pipe(service);
     service.on('data', (chunk) => {
       passedBytes += chunk.length;
-      const limit = this.breaks[0];
+      const limit = this.cutsAfterBytes[0];
       if (limit !== undefined && passedBytes > limit) {
-        this.breaks.shift();
+        this.cutsAfterBytes.shift();
         socket.destroy();
       } else if (!socket.write(chunk)) {
         service.pause();
@@ -64,15 +64,15 @@ class BreakingLine {
 }
 
 let service: TestService;
-let line: BreakingLine;
+let proxy: CuttingProxy;
 let remote: ReturnType<typeof createRemote>;
 let cache: BlockCache;
 let directory: string;
 
 beforeAll(async () => {
   service = await startTestService();
-  line = new BreakingLine(Number(new URL(service.url).port));
-  const url = await line.open();
+  proxy = new CuttingProxy(Number(new URL(service.url).port));
+  const url = await proxy.open();
   remote = createRemote({
     apiUrl: url,
     contentUrl: url,
@@ -94,7 +94,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await cache.close();
   await remote.close();
-  await line.close();
+  await proxy.close();
   await service.close();
   await rm(directory, { recursive: true, force: true });
 });
@@ -129,22 +129,22 @@ describe('content over a real connection to the embedded service', () => {
     const sizeBytes = 3 * BLOCK_BYTES;
     const reader = createContentReader(parts());
     for (const range of [undefined, { start: 5, end: sizeBytes - 5 }]) {
-      // Other bytes each time: what was read once may be in the cache.
+      // Other bytes each time, because the first ones may be in the cache.
       const bytes = pseudoRandomBytes(sizeBytes, range ? 5 : 7);
       const entry = await store('broken', bytes);
-      line.breaks.push(100_000, 5_000_000, 1_000_000);
+      proxy.cutsAfterBytes.push(100_000, 5_000_000, 1_000_000);
       const read = await collect(reader.read(entry, range, signal));
       expect(read.equals(bytes.subarray(range?.start ?? 0, range?.end))).toBe(true);
-      expect(line.breaks).toEqual([]);
+      expect(proxy.cutsAfterBytes).toEqual([]);
     }
   });
 
   test('an upload whose connection breaks three times stores the right bytes', async () => {
     const bytes = pseudoRandomBytes(4 * BLOCK_BYTES + 9, 6);
-    // Right before the answers of the first calls.
-    line.breaks.push(0, 0, 0);
+    // The connection is cut right before the answers of the first calls.
+    proxy.cutsAfterBytes.push(0, 0, 0);
     const entry = await store('sent', bytes);
-    expect(line.breaks).toEqual([]);
+    expect(proxy.cutsAfterBytes).toEqual([]);
     expect((await collect(createContentReader(parts()).read(entry, undefined, signal))).equals(bytes)).toBe(
       true,
     );

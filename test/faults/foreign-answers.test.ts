@@ -12,9 +12,9 @@ interface Page {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An HTTP proxy before the service that can answer with a page of its own, as a captive portal does. */
+/** An HTTP proxy that can answer with a page of its own instead of the service, as a captive portal does. */
 class Middlebox {
-  /** Answer in place of the service's, if any. */
+  /** The page to answer with instead of the service, if any. */
   page: Page | undefined;
 
   private constructor(

@@ -6,16 +6,16 @@ import { usedBytes } from '../support/memory-use.ts';
 import { startTestService } from '../support/service.ts';
 import { RandomClient } from './random-client.ts';
 
-/** Operations of one round, by all clients. */
+/** Number of operations of one round, of all clients together. */
 const OPERATIONS = effort(24);
 const ROUNDS = 6;
-/** Rounds after which all pooled buffers exist. */
+/** Number of rounds after which all pooled buffers exist. */
 const WARM_ROUNDS = 3;
 const CLIENTS = 3;
-/** Maximum growth, in bytes: more than a process varies by from one moment to the next. A large file has 10 MiB. */
+/** Maximum growth, in bytes: above the normal variation of a process. A large file has 10 MiB. */
 const GROWTH_BYTES_MAX = 16 * 1024 ** 2;
 
-test('random requests to a gateway whose service fails at random leave nothing in memory', async () => {
+test('random requests to a gateway whose service fails at random let its memory grow by less than 16 MiB', async () => {
   const service = await startTestService();
   const random = seededRandom(5);
   const gateway = await startTestGateway({ service, random: () => random() / 20, deadlineMs: 50 });
@@ -25,7 +25,7 @@ test('random requests to a gateway whose service fails at random leave nothing i
     return new RandomClient({ service, url: gateway.url, folder, random: chance, readsPartsOfLarge: false });
   });
   try {
-    await Promise.all(clients.map((client) => client.begin()));
+    await Promise.all(clients.map((client) => client.makeFolder()));
     service.service.setFaults({
       'error-metadata-share': 0.05,
       'error-read-share': 0.05,

@@ -7,7 +7,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { storedBytes } from './upstream-truth.ts';
 
 const CLIENTS = 4;
-/** Turns of each client. */
+/** Number of turns of each client. */
 const TURNS = effort(3);
 
 const LOSSY: FaultSettings = {
@@ -42,12 +42,12 @@ afterEach(async () => {
 });
 
 describe.each([
-  ['answers that are lost', undefined],
-  ['answers that are lost, and a gateway that gives up at once', 10],
-])('among %s', (_, deadlineMs) => {
+  ['lost answers', undefined],
+  ['lost answers and a deadline of 10 ms', 10],
+])('a gateway with %s', (_, deadlineMs) => {
   beforeEach(() => open(deadlineMs));
 
-  test('updates with If-Match among lost answers are neither lost nor done twice', async () => {
+  test('updates with If-Match while the service’s answers are lost are neither lost nor done twice', async () => {
     await clients[0]?.send('PUT', '/log', { body: Buffer.from('begin') });
     service.service.setFaults(LOSSY);
     const acknowledged: string[] = [];
@@ -78,13 +78,13 @@ describe.each([
     service.service.setFaults({});
     const [begin, ...lines] = (await storedBytes(service, '/log')).toString().split('\n');
     expect(begin).toBe('begin');
-    // An acknowledgement that had to be found out about may come after that of the next writer.
+    // A write whose answer was lost may be acknowledged after the next writer's, so the order is not compared.
     expect(lines.filter((line) => !unknown.has(line)).sort()).toEqual(acknowledged.sort());
     expect(new Set(lines).size).toBe(lines.length);
     if (deadlineMs === undefined) expect(unknown).toEqual(new Set());
   });
 
-  test('one of several PUTs that create the same file among lost answers wins, and its bytes are stored', async () => {
+  test('of several PUTs at once with If-None-Match: * while the service’s answers are lost, at most one answers 201 and its bytes are stored', async () => {
     service.service.setFaults(LOSSY);
     for (let turn = 0; turn < TURNS * 2; turn++) {
       const path = `/new-${turn}`;
@@ -95,14 +95,14 @@ describe.each([
         }),
       );
       const winners = statuses.flatMap((status, number) => (status === 201 ? [number] : []));
-      const isTroubled = statuses.some((status) => status >= 500);
+      const hasFailures = statuses.some((status) => status >= 500);
       expect(winners.length).toBeLessThanOrEqual(1);
-      if (!isTroubled) expect(winners).toHaveLength(1);
-      if (deadlineMs === undefined) expect(isTroubled).toBe(false);
+      if (!hasFailures) expect(winners).toHaveLength(1);
+      if (deadlineMs === undefined) expect(hasFailures).toBe(false);
       expect(statuses.every((status) => status === 201 || status === 412 || status >= 500)).toBe(true);
       const [winner] = winners;
       if (winner === undefined) continue;
-      // Downloads meet no fault here.
+      // `LOSSY` has no faults of downloads.
       expect((await storedBytes(service, path)).toString()).toBe(`of ${winner}`);
     }
   });

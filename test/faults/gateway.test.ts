@@ -7,30 +7,30 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { type Answered, rpc } from '../support/service-client.ts';
 import { RandomClient } from './random-client.ts';
 import { bytesOf } from './tree-model.ts';
-import { storedBytes, truthBelow } from './upstream-truth.ts';
+import { storedBytes, storedTree } from './upstream-truth.ts';
 
-/** Operations of one scenario, by all its clients. */
+/** Number of operations of one scenario, of all its clients together. */
 const OPERATIONS = effort(15);
-/** Part of each test's title: the same seed makes the same choices. */
+/** Seed of all random choices of this file. */
 const SEED = testSeed();
 const CLIENTS = 3;
-/** A disturbance that meets a commit of the gateway costs the account a pause of a second. */
+/** Maximum number of disturbances: one that meets a commit of the gateway pauses the account for a second. */
 const DISTURBANCES_MAX = 4;
-/** Operations of a client from one disturbance to the next. */
+/** Number of operations of a client from one disturbance to the next. */
 const DISTURBED_EVERY = 5;
 
 interface Scenario {
   readonly faults: FaultSettings;
-  /** The gateway gives up soon, so that operations fail. */
+  /** Short, so that the gateway gives up and operations fail. */
   readonly deadlineMs?: number;
   /**
-   * Whether davgate absorbs all of it, so that no operation may fail. How many fail of the others is up to chance and to
-   * how busy the machine is: what counts is that each of them did all of its work or nothing.
+   * Whether davgate absorbs all faults, so that no operation may fail. In other scenarios chance and load decide how
+   * many operations fail, and each of those must have done all of its work or nothing.
    */
   readonly isAbsorbed: boolean;
-  /** Writes are acknowledged when they are in the journal. */
+  /** Whether the gateway runs with write-back. */
   readonly writeBack?: boolean;
-  /** Somebody else commits in the same namespace now and then. */
+  /** Whether another client of the service commits in the same namespace now and then. */
   readonly isDisturbed?: boolean;
 }
 
@@ -69,7 +69,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
     isAbsorbed: true,
   },
-  'slow calls on slow lines': {
+  'slow calls on slow connections': {
     faults: {
       'latency-metadata-ms': 20,
       'latency-read-ms': 20,
@@ -87,7 +87,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     isAbsorbed: false,
   },
   'everything together': { faults: ALL_TOGETHER, isAbsorbed: false },
-  'everything together, given up early': {
+  'everything together, with a deadline of 10 ms': {
     faults: {
       ...ALL_TOGETHER,
       'error-metadata-share': 0.1,
@@ -99,9 +99,13 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     deadlineMs: 10,
     isAbsorbed: false,
   },
-  'a journal, no fault': { faults: {}, isAbsorbed: true, writeBack: true },
-  'a journal, lost answers': { faults: { 'lost-answer-share': 0.2 }, isAbsorbed: true, writeBack: true },
-  'a journal, everything together': { faults: ALL_TOGETHER, isAbsorbed: false, writeBack: true },
+  'no fault, with write-back': { faults: {}, isAbsorbed: true, writeBack: true },
+  'lost answers, with write-back': {
+    faults: { 'lost-answer-share': 0.2 },
+    isAbsorbed: true,
+    writeBack: true,
+  },
+  'everything together, with write-back': { faults: ALL_TOGETHER, isAbsorbed: false, writeBack: true },
 };
 
 /** One service for all scenarios. The clients of each have folders of their own. */
@@ -116,14 +120,14 @@ interface Run {
   readonly clients: readonly RandomClient[];
 }
 
-describe(`with seed ${SEED} (DAVGATE_TEST_SEED)`, () => {
+describe(`with seed ${SEED} (TEST_SEED)`, () => {
   test.each(Object.entries(SCENARIOS))(
-    '%s: every operation of random clients does all of its work or nothing',
+    'with the faults "%s" every operation of random clients does all of its work or nothing',
     async (name, scenario) => {
       const run = await start(name, scenario);
       const { clients } = run;
       try {
-        await Promise.all(clients.map((client) => client.begin()));
+        await Promise.all(clients.map((client) => client.makeFolder()));
         service.service.setFaults({ ...scenario.faults, seed: SEED });
         const others: Promise<Answered>[] = [];
         const disturb = () => {
@@ -134,8 +138,8 @@ describe(`with seed ${SEED} (DAVGATE_TEST_SEED)`, () => {
         service.service.setFaults({});
         await run.gateway.landed();
         for (const [index, client] of clients.entries()) await compare(client, folderOf(name, index));
-        const troubles = clients.reduce((sum, client) => sum + client.troubles, 0);
-        if (scenario.isAbsorbed) expect(troubles).toBe(0);
+        const failures = clients.reduce((sum, client) => sum + client.failures, 0);
+        if (scenario.isAbsorbed) expect(failures).toBe(0);
       } finally {
         for (const client of clients) client.close();
         service.service.setFaults({});
@@ -177,10 +181,10 @@ function commitElsewhere(service: TestService): Promise<Answered> {
   return rpc(service, 'files/create_folder_v2', { path: '/elsewhere' });
 }
 
-/** Checks that gateway and service have exactly what was acknowledged, byte for byte. */
+/** Checks that gateway and service have exactly the acknowledged content, byte for byte. */
 async function compare(client: RandomClient, folder: string): Promise<void> {
   await client.compareAll();
-  expect(await truthBelow(service, folder)).toEqual(client.tree.digest());
+  expect(await storedTree(service, folder)).toEqual(client.tree.digest());
   for (const [path, node] of client.tree.nodes)
     if (node !== 'folder') expect((await storedBytes(service, path)).equals(bytesOf(node))).toBe(true);
 }

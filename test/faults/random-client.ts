@@ -2,13 +2,13 @@ import { type GatewayAnswer, GatewayClient, type GatewayRequest } from '../suppo
 import { parseMultistatus } from '../support/multistatus.ts';
 import type { TestService } from '../support/service.ts';
 import { bytesOf, type Content, contentOf, isWithin, TreeModel } from './tree-model.ts';
-import { isSame, type Tree, truthBelow } from './upstream-truth.ts';
+import { isSame, storedTree, type Tree } from './upstream-truth.ts';
 
-/** Names are few, so that operations meet on them. */
+/** Number of names in a folder: few, so that operations meet on the same name. */
 const NAMES = 5;
 const DEPTH_MAX = 3;
-/** Of the names under which the gateway keeps what is being replaced. */
-const WAITING = '/.davgate-waiting-';
+/** Prefix of the names to which the gateway moves an entry while it is being replaced. */
+const REPLACED_PREFIX = '/.davgate-waiting-';
 const SMALL_BYTES_MAX = 20_000;
 /** More than one block, so that uploads go by sessions and downloads in pieces. */
 const LARGE_BYTES = { from: 4 * 1024 ** 2 - 1, to: 10 * 1024 ** 2 };
@@ -16,14 +16,14 @@ const LARGE_BYTES = { from: 4 * 1024 ** 2 - 1, to: 10 * 1024 ** 2 };
 export interface ClientOptions {
   readonly service: TestService;
   readonly url: string;
-  /** That nobody else works in. */
+  /** Folder that no other client uses. */
   readonly folder: string;
   readonly random: () => number;
   /** Parts of large files cannot be checked against the hash of the whole. */
   readonly readsPartsOfLarge: boolean;
 }
 
-/** What an operation is expected to do. */
+/** A request, and its expected status and tree afterwards. */
 interface Change {
   readonly method: string;
   readonly path: string;
@@ -33,15 +33,16 @@ interface Change {
 }
 
 /**
- * A client that does what comes to its mind in a folder of its own, and throws when an answer, or what an
- * operation left at the service, is not what it should be.
+ * A client that does random operations in a folder of its own. It throws when an answer is wrong, or when an operation
+ * left the wrong tree at the service.
  */
 export class RandomClient {
   readonly #client: GatewayClient;
   #tree = new TreeModel();
-  /** How often each thing was done, and how often an operation failed with trouble at the service. */
+  /** Number of operations by name. */
   readonly counts = new Map<string, number>();
-  troubles = 0;
+  /** Number of requests that failed or were answered with 5xx. */
+  failures = 0;
   #operation = '';
 
   constructor(private readonly options: ClientOptions) {
@@ -56,34 +57,34 @@ export class RandomClient {
     this.#client.close();
   }
 
-  /** Makes its folder. */
-  async begin(): Promise<void> {
+  /** Makes the client's folder. */
+  async makeFolder(): Promise<void> {
     const { folder } = this.options;
     for (;;) {
       const { status } = await this.#client.send('MKCOL', folder);
-      // 405: the one before failed, and made it all the same.
+      // 405: an earlier try made the folder although it was answered with an error.
       if (status === 201 || status === 405) return;
       if (status < 500) throw new Error(`MKCOL ${folder}: ${status}`);
     }
   }
 
   async step(): Promise<void> {
-    const [name, act] = this.#choose(ACTS);
+    const [name, operate] = this.#choose(OPERATIONS);
     this.#operation = name;
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
-    await act.call(this);
+    await operate.call(this);
   }
 
-  /** Compares all that it believes with what the gateway shows. */
+  /** Compares the expected tree and contents with those that the gateway shows. */
   async compareAll(): Promise<void> {
     const shown = await this.#shown(this.options.folder, 'infinity');
     const expected = this.#tree.sizes();
     if (!shown || !isSame(shown, expected))
-      throw this.#wrong(`all that is there: ${difference(shown ?? {}, expected)}`);
+      throw this.#mismatch(`PROPFIND of all: ${difference(shown ?? {}, expected)}`);
     for (const path of this.#tree.paths('file')) {
       const { status, body } = await this.#client.send('GET', path);
       if (status !== 200 || !body.equals(bytesOf(this.#contentAt(path))))
-        throw this.#wrong(`GET ${path}: ${status} with ${body.length} bytes`);
+        throw this.#mismatch(`GET ${path}: ${status} with ${body.length} bytes`);
     }
   }
 
@@ -98,7 +99,7 @@ export class RandomClient {
     await this.#change(this.#putOf(this.#newPath(), contentOf(this.#number(1, 2 ** 31), sizeBytes)));
   }
 
-  /** The sender leaves in the middle: nothing may be changed. */
+  /** Sends a PUT and disconnects in the middle of its body, which must change nothing. */
   async putAndLeave(): Promise<void> {
     const path = this.#newPath();
     const body = bytesOf(this.#newContent());
@@ -132,7 +133,9 @@ export class RandomClient {
     if (!answer) return;
     const expected = bytesOf(this.#contentAt(path));
     if (answer.status !== 200 || !answer.body.equals(expected))
-      throw this.#wrong(`GET ${path}: ${answer.status}, ${answer.body.length} of ${expected.length} bytes`);
+      throw this.#mismatch(
+        `GET ${path}: ${answer.status}, ${answer.body.length} of ${expected.length} bytes`,
+      );
   }
 
   async getRange(): Promise<void> {
@@ -146,13 +149,13 @@ export class RandomClient {
     const answer = await this.#read('GET', path, { headers: { range: `bytes=${start}-${end - 1}` } });
     if (!answer) return;
     if (answer.status !== 206 || !answer.body.equals(bytesOf(content).subarray(start, end)))
-      throw this.#wrong(`GET ${path} ${start}-${end}: ${answer.status}, ${answer.body.length} bytes`);
+      throw this.#mismatch(`GET ${path} ${start}-${end}: ${answer.status}, ${answer.body.length} bytes`);
   }
 
-  async getNothing(): Promise<void> {
+  async getMissing(): Promise<void> {
     const path = `${this.#folder()}/never-there-${this.#number(0, 9)}`;
     const answer = await this.#read('GET', path);
-    if (answer && answer.status !== 404) throw this.#wrong(`GET ${path}: ${answer.status}`);
+    if (answer && answer.status !== 404) throw this.#mismatch(`GET ${path}: ${answer.status}`);
   }
 
   async propfind(): Promise<void> {
@@ -163,7 +166,7 @@ export class RandomClient {
     const expected = Object.fromEntries(
       Object.entries(this.#tree.sizes()).filter(([path]) => children.has(path)),
     );
-    if (!isSame(shown, expected)) throw this.#wrong(`PROPFIND ${folder}: ${difference(shown, expected)}`);
+    if (!isSame(shown, expected)) throw this.#mismatch(`PROPFIND ${folder}: ${difference(shown, expected)}`);
   }
 
   async mkcol(): Promise<void> {
@@ -192,7 +195,7 @@ export class RandomClient {
     const kind = this.options.random() < 0.7 ? 'file' : 'folder';
     const from = this.#existing(kind);
     if (!from) return;
-    // Onto anything that is there, or to a new place.
+    // Onto an existing entry, or to a new path.
     const onto =
       this.options.random() < 0.5 && this.#existing(this.options.random() < 0.7 ? 'file' : 'folder');
     const to = onto || (kind === 'file' ? this.#newPath() : `${this.#folder()}/d${this.#number(0, NAMES)}`);
@@ -219,7 +222,7 @@ export class RandomClient {
     return { ...put, status: there ? 204 : 201, after: this.#tree.with(path, content) };
   }
 
-  /** Does it. After trouble the service must have all of it or nothing of it. */
+  /** Sends the request and checks its status. After a failure the change must be done wholly or not at all. */
   async #change({ method, path, request, status, after }: Change): Promise<void> {
     const answer = await this.#client.send(method, path, request).catch((error: Error) => error);
     const what = `${method} ${path} ${JSON.stringify(request?.headers ?? {})}`;
@@ -227,40 +230,40 @@ export class RandomClient {
       this.#tree = after;
       return;
     }
-    if (!isTrouble(answer)) throw this.#wrong(`${what}: ${told(answer)} and not ${status}`);
-    this.troubles += 1;
-    await this.#learn(after, `${what}: ${told(answer)}`);
+    if (!isFailure(answer)) throw this.#mismatch(`${what}: ${describeAnswer(answer)} and not ${status}`);
+    this.failures += 1;
+    await this.#checkAfterFailure(after, `${what}: ${describeAnswer(answer)}`);
   }
 
-  /** After trouble: all of it or nothing of it is shown, and the service has what is shown. */
-  async #learn(after: TreeModel, what: string): Promise<void> {
+  /** Checks that a failed change is shown wholly or not at all, and that the service has the tree that is shown. */
+  async #checkAfterFailure(after: TreeModel, what: string): Promise<void> {
     const { service, folder } = this.options;
     let shown = await this.#shown(folder, 'infinity');
     while (!shown) shown = await this.#shown(folder, 'infinity');
     const shownTree = shown;
     const tree = [after, this.#tree].find((one) => isSame(shownTree, one.sizes()));
-    if (!tree) throw this.#wrong(`${what} shows ${difference(shown, this.#tree.sizes(), after.sizes())}`);
-    const truth = await truthBelow(service, folder);
-    // What was replaced and could not be cleared away yet is out of everyone's sight.
-    for (const path of Object.keys(truth)) if (path.includes(WAITING)) delete truth[path];
-    if (!isSame(truth, tree.digest()))
-      throw this.#wrong(`${what} left ${difference(truth, this.#tree.digest(), after.digest())}`);
+    if (!tree) throw this.#mismatch(`${what} shows ${difference(shown, this.#tree.sizes(), after.sizes())}`);
+    const stored = await storedTree(service, folder);
+    // An entry that was replaced and is not removed yet is not shown to clients.
+    for (const path of Object.keys(stored)) if (path.includes(REPLACED_PREFIX)) delete stored[path];
+    if (!isSame(stored, tree.digest()))
+      throw this.#mismatch(`${what} left ${difference(stored, this.#tree.digest(), after.digest())}`);
     this.#tree = tree;
   }
 
-  /** `undefined` when there was trouble. */
+  /** Sends a request that changes nothing; returns `undefined` when it fails. */
   async #read(method: string, path: string, request?: GatewayRequest): Promise<GatewayAnswer | undefined> {
     const answer = await this.#client.send(method, path, request).catch((error: Error) => error);
-    if (!isTrouble(answer)) return answer as GatewayAnswer;
-    this.troubles += 1;
+    if (!isFailure(answer)) return answer as GatewayAnswer;
+    this.failures += 1;
     return undefined;
   }
 
-  /** Sizes, and `folder`, by path: all below `folder` or its children; `undefined` when there was trouble. */
+  /** Returns the size, or `folder`, of each entry below `folder`, by path; `undefined` when the request fails. */
   async #shown(folder: string, depth: string): Promise<Tree | undefined> {
     const answer = await this.#read('PROPFIND', folder, { headers: { depth } });
     if (!answer) return undefined;
-    if (answer.status !== 207) throw this.#wrong(`PROPFIND ${folder}: ${told(answer)}`);
+    if (answer.status !== 207) throw this.#mismatch(`PROPFIND ${folder}: ${describeAnswer(answer)}`);
     const shown: Record<string, string | number> = {};
     for (const { href, properties } of await parseMultistatus(answer.body.toString())) {
       const path = decodeURI(href).replace(/\/$/, '');
@@ -270,7 +273,7 @@ export class RandomClient {
     return shown;
   }
 
-  #wrong(what: string): Error {
+  #mismatch(what: string): Error {
     const { folder } = this.options;
     return new Error(
       `${folder}, operation ${[...this.counts.values()].reduce((a, b) => a + b, 0)} (${this.#operation}): ${what}`,
@@ -287,7 +290,7 @@ export class RandomClient {
     return contentOf(this.#number(1, 2 ** 31), this.#number(0, SMALL_BYTES_MAX));
   }
 
-  /** Of a file, there or not. */
+  /** Returns the path of a file that may exist. */
   #newPath(): string {
     return `${this.#folder()}/f${this.#number(0, NAMES)}.txt`;
   }
@@ -302,26 +305,26 @@ export class RandomClient {
     return paths[this.#number(0, paths.length)];
   }
 
-  /** From `from` to below `end`. */
+  /** Returns a random integer from `from` to below `end`. */
   #number(from: number, end: number): number {
     return from + Math.floor(this.options.random() * (end - from));
   }
 
-  #choose(acts: readonly (readonly [number, string, Act])[]): readonly [string, Act] {
-    const total = acts.reduce((sum, [weight]) => sum + weight, 0);
+  #choose(operations: readonly (readonly [number, string, Operation])[]): readonly [string, Operation] {
+    const total = operations.reduce((sum, [weight]) => sum + weight, 0);
     let left = this.options.random() * total;
-    for (const [weight, name, act] of acts) {
+    for (const [weight, name, operate] of operations) {
       left -= weight;
-      if (left < 0) return [name, act];
+      if (left < 0) return [name, operate];
     }
-    throw new Error('no act to choose');
+    throw new Error('no operation to choose');
   }
 }
 
-type Act = (this: RandomClient) => Promise<void>;
+type Operation = (this: RandomClient) => Promise<void>;
 
-/** What it does, by how often. */
-const ACTS: readonly (readonly [number, string, Act])[] = [
+/** The operations with their weights. */
+const OPERATIONS: readonly (readonly [number, string, Operation])[] = [
   [20, 'put', RandomClient.prototype.put],
   [4, 'putLarge', RandomClient.prototype.putLarge],
   [3, 'putAndLeave', RandomClient.prototype.putAndLeave],
@@ -329,7 +332,7 @@ const ACTS: readonly (readonly [number, string, Act])[] = [
   [6, 'putIfNoneMatch', RandomClient.prototype.putIfNoneMatch],
   [14, 'get', RandomClient.prototype.get],
   [10, 'getRange', RandomClient.prototype.getRange],
-  [4, 'getNothing', RandomClient.prototype.getNothing],
+  [4, 'getMissing', RandomClient.prototype.getMissing],
   [12, 'propfind', RandomClient.prototype.propfind],
   [10, 'mkcol', RandomClient.prototype.mkcol],
   [8, 'delete', RandomClient.prototype.delete],
@@ -337,11 +340,11 @@ const ACTS: readonly (readonly [number, string, Act])[] = [
   [8, 'copy', RandomClient.prototype.copy],
 ];
 
-function isTrouble(answer: GatewayAnswer | Error): boolean {
+function isFailure(answer: GatewayAnswer | Error): boolean {
   return answer instanceof Error || answer.status >= 500;
 }
 
-function told(answer: GatewayAnswer | Error): string {
+function describeAnswer(answer: GatewayAnswer | Error): string {
   return answer instanceof Error
     ? String(answer)
     : `${answer.status} ${answer.body.toString().slice(0, 300)}`;
@@ -351,11 +354,11 @@ function depthOf(path: string): number {
   return path.split('/').length - 1;
 }
 
-/** What is there, where it is not what one of `expected` has there. */
-function difference(there: Tree, ...expected: readonly Tree[]): string {
-  const paths = new Set([there, ...expected].flatMap((tree) => Object.keys(tree)));
+/** Describes the paths at which `found` differs from one of `expected`. */
+function difference(found: Tree, ...expected: readonly Tree[]): string {
+  const paths = new Set([found, ...expected].flatMap((tree) => Object.keys(tree)));
   return [...paths]
-    .filter((path) => expected.some((tree) => tree[path] !== there[path]))
-    .map((path) => `${path}: ${there[path]} and not ${expected.map((tree) => tree[path]).join(' or ')}`)
+    .filter((path) => expected.some((tree) => tree[path] !== found[path]))
+    .map((path) => `${path}: ${found[path]} and not ${expected.map((tree) => tree[path]).join(' or ')}`)
     .join('; ');
 }

@@ -1,7 +1,7 @@
 import { contentHashOf } from '../../src/util/content-hash.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 
-/** What a file holds, from which its bytes can be made again. */
+/** A file's content: its hash, and the seed and size from which its bytes are made. */
 export interface Content {
   readonly seed: number;
   readonly sizeBytes: number;
@@ -18,7 +18,7 @@ export function bytesOf({ seed, sizeBytes }: Pick<Content, 'seed' | 'sizeBytes'>
   return pseudoRandomBytes(sizeBytes, seed);
 }
 
-/** What a client expects below its own folder: by path, parents before children. */
+/** The entries that a client expects below its folder, by path, parents before children. */
 export class TreeModel {
   constructor(readonly nodes: ReadonlyMap<string, Node> = new Map()) {}
 
@@ -30,7 +30,7 @@ export class TreeModel {
     return new TreeModel(new Map([...this.nodes].filter(([at]) => !isWithin(at, path))));
   }
 
-  /** `from` and all below it, also at `to`, in place of what was there. */
+  /** Returns the tree with `from` and all below it copied to `to`, in place of the entry there. */
   copied(from: string, to: string): TreeModel {
     const copies = [...this.nodes]
       .filter(([at]) => isWithin(at, from))
@@ -52,14 +52,14 @@ export class TreeModel {
     return [...this.nodes.keys()].filter((at) => at.slice(0, at.lastIndexOf('/')) === folder);
   }
 
-  /** To compare with what is shown: a size or `folder` for each path. */
+  /** Returns a size or `folder` for each path, to compare with a PROPFIND. */
   sizes(): Record<string, string | number> {
     return Object.fromEntries(
       [...this.nodes].map(([at, node]) => [at, node === 'folder' ? node : node.sizeBytes]),
     );
   }
 
-  /** To compare with what is at the service: a hash or `folder` for each path. */
+  /** Returns a hash or `folder` for each path, to compare with the service. */
   digest(): Record<string, string> {
     return Object.fromEntries(
       [...this.nodes].map(([at, node]) => [at, node === 'folder' ? node : node.hash]),

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { TestService } from '../support/service.ts';
 import { type Answered, headerJson, rpc } from '../support/service-client.ts';
 
-/** However bad the faults are, one of so many tries gets through. */
+/** Maximum number of tries of a call: more than any test's faults refuse in a row. */
 const TRIES_MAX = 1000;
 
 interface Listed {
@@ -15,20 +15,20 @@ interface Listed {
   readonly has_more: boolean;
 }
 
-/** What the service has below `folder`, asked of itself: a hash or `folder` for each path. */
-export async function truthBelow(service: TestService, folder: string): Promise<Record<string, string>> {
+/** Returns the content hash, or `folder`, of each entry that the service stores below `folder`, by path. */
+export async function storedTree(service: TestService, folder: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
-  let page = await persistent(service, 'files/list_folder', { path: folder, recursive: true });
+  let page = await callUntilAnswered(service, 'files/list_folder', { path: folder, recursive: true });
   for (;;) {
     for (const entry of page.entries)
       if (entry['.tag'] !== 'deleted' && entry.path_display !== folder)
         found[entry.path_display] = entry.content_hash ?? 'folder';
     if (!page.has_more) return found;
-    page = await persistent(service, 'files/list_folder/continue', { cursor: page.cursor });
+    page = await callUntilAnswered(service, 'files/list_folder/continue', { cursor: page.cursor });
   }
 }
 
-/** The bytes of a file at the service; throws unless it answers 200. */
+/** Returns the bytes of a file at the service; throws unless it answers 200. */
 export async function storedBytes(service: TestService, path: string): Promise<Buffer> {
   const response = await fetch(`${service.url}/2/files/download`, {
     method: 'POST',
@@ -38,14 +38,14 @@ export async function storedBytes(service: TestService, path: string): Promise<B
   return Buffer.from(await response.arrayBuffer());
 }
 
-/** Something of each path: a hash, a size, `folder`. */
+/** A hash, a size or `folder` for each path. */
 export type Tree = Readonly<Record<string, string | number>>;
 
 export function isSame(one: Tree, other: Tree): boolean {
   return isDeepStrictEqual(one, other);
 }
 
-async function persistent(service: TestService, name: string, argument: object): Promise<Listed> {
+async function callUntilAnswered(service: TestService, name: string, argument: object): Promise<Listed> {
   let last: Answered | undefined;
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     last = await rpc(service, name, argument).catch(() => undefined);

@@ -69,24 +69,24 @@ function claim(token: string, more: Partial<Claim> = {}) {
   });
 }
 
-const waiting = Buffer.from('of Ann');
+const body = Buffer.from('of Ann');
 
-async function leaveInJournal(): Promise<void> {
-  await accept(await journals.drive('d'), pendingWrite('w', waiting), waiting);
+async function addPendingWrite(): Promise<void> {
+  await accept(await journals.drive('d'), pendingWrite('w', body), body);
 }
 
-test('a drive with a half-done move is refused to another account until the move is finished', async () => {
+test('claimDrive refuses another account a drive with an unfinished move until the move is finished', async () => {
   await claim(ann);
   await state.drive('d').replacements.note(relocation('1'));
   await expect(claim(bob)).rejects.toThrow(OtherOwner);
   await claim(ann);
-  await state.drive('d').replacements.crossOut('1');
+  await state.drive('d').replacements.remove('1');
   await claim(bob);
 });
 
-test('a journal with waiting writes is refused to another account also when the state is stored elsewhere', async () => {
+test('claimDrive refuses another account a journal with pending writes even when the state is in another directory', async () => {
   await claim(ann);
-  await leaveInJournal();
+  await addPendingWrite();
   const elsewhere = openSqliteState({ directory: join(directory, 'elsewhere') });
   try {
     await expect(claim(bob, { state: elsewhere })).rejects.toThrow(/1 file in .* must still be sent to ann@/);
@@ -96,17 +96,17 @@ test('a journal with waiting writes is refused to another account also when the 
   }
 });
 
-test('waiting writes of a journal without an owner belong to the owner in the state', async () => {
+test('pending writes in a journal without an owner belong to the owner recorded in the state', async () => {
   await claim(ann, { journals: undefined });
-  await leaveInJournal();
+  await addPendingWrite();
   await expect(claim(bob)).rejects.toThrow(/1 file in .* must still be sent to ann@/);
   await claim(ann);
   expect(await journals.owners.get('d')).toMatchObject({ email: 'ann@example.org' });
 });
 
-test('a refused claim leaves the owners in state and journal as they were', async () => {
+test('a refused claimDrive leaves the owners in state and journal unchanged', async () => {
   await claim(ann);
-  await leaveInJournal();
+  await addPendingWrite();
   await expect(claim(bob)).rejects.toThrow(OtherOwner);
   expect(await state.owners.get('d')).toMatchObject({ email: 'ann@example.org' });
   expect(await journals.owners.get('d')).toMatchObject({ email: 'ann@example.org' });

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** A gateway that has listed `/d` and counts its calls from then on. */
+/** Starts a gateway, lets it list `/d`, and counts its API calls from then on. */
 beforeEach(async () => {
   root = `/root-${++roots}`;
   await rpc(service, 'files/create_folder_v2', { path: root });
@@ -51,7 +51,7 @@ async function ask(status: number, method: string, path: string, { headers = {},
   return answer;
 }
 
-/** Makes a folder of files `0`, `1`, … with the same content, past the gateway. */
+/** Writes files `0`, `1`, … with the same content into a folder at the service. */
 async function fill(folder: string, count: number): Promise<void> {
   const first = `${root}${folder}/0`;
   await put(service, first, 'content');
@@ -73,8 +73,8 @@ const DEPTH_1 = { headers: { depth: '1' } };
 
 const to = (path: string) => ({ headers: { destination: `${gateway.url}${path}` } });
 
-describe('requests in a folder that is known', () => {
-  test('HEAD and PROPFIND of known and of missing entries make no call', async () => {
+describe('requests in a cached folder', () => {
+  test('HEAD and PROPFIND in a cached folder make no API call, even for missing names', async () => {
     await ask(201, 'PUT', '/d/a', { body: 'one' });
     upstream.take();
     await ask(200, 'HEAD', '/d/a');
@@ -83,7 +83,7 @@ describe('requests in a folder that is known', () => {
     expect(upstream.take()).toEqual([]);
   });
 
-  test('PUT, MKCOL, MOVE, COPY and DELETE make one call each', async () => {
+  test('PUT, MKCOL, MOVE, COPY and DELETE in a cached folder make one API call each', async () => {
     await ask(201, 'PUT', '/d/a', { body: 'one' });
     expect(upstream.take()).toEqual(['upload']);
     await ask(204, 'PUT', '/d/a', { body: 'two' });
@@ -98,7 +98,7 @@ describe('requests in a folder that is known', () => {
     expect(upstream.take()).toEqual(['permanently_delete']);
   });
 
-  test('MOVE, COPY and DELETE of a folder of 100 files make one call each', async () => {
+  test('MOVE, COPY and DELETE of a folder of 100 files make one API call each', async () => {
     await fill('/d/many', 100);
     await eventually(async () => expect((await client.send('HEAD', '/d/many/99')).status).toBe(200));
     await ask(207, 'PROPFIND', '/d/many/', DEPTH_1);
@@ -112,7 +112,7 @@ describe('requests in a folder that is known', () => {
     expect((await ask(200, 'GET', '/d/copy/99')).body.toString()).toBe('content');
   });
 
-  test('COPY of a folder that was never listed makes one call, and takes dead properties along later', async () => {
+  test('COPY of a folder that was never listed makes one API call, and a later COPY takes along the times that PROPPATCH has set since', async () => {
     await fill('/d/many', 20);
     const shownIn = async (folder: string) => String((await ask(207, 'PROPFIND', folder, DEPTH_1)).body);
     await eventually(async () => expect(await shownIn('/d/')).toContain('/d/many/'));
@@ -126,7 +126,7 @@ describe('requests in a folder that is known', () => {
     expect(shown.body.toString()).toContain('Thu, 05 Mar 2026 10:00:00 GMT');
   });
 
-  test('PROPPATCH of times makes no call', async () => {
+  test('PROPPATCH of the Win32 times makes no API call, and PROPFIND shows them without one', async () => {
     await ask(201, 'PUT', '/d/a', { body: 'one' });
     upstream.take();
     await ask(207, 'PROPPATCH', '/d/a', { body: WIN32_TIMES });
@@ -146,7 +146,7 @@ const WIN32_TIMES = `<?xml version="1.0"?><D:propertyupdate xmlns:D="DAV:" xmlns
 <Z:Win32LastModifiedTime>Thu, 05 Mar 2026 10:00:00 GMT</Z:Win32LastModifiedTime>
 <Z:Win32FileAttributes>00000000</Z:Win32FileAttributes></D:prop></D:set></D:propertyupdate>`;
 
-describe('a file that is created in two steps', () => {
+describe('a new file created in two steps', () => {
   const finder = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/23.4.0 (arm64)' };
   const explorer = { 'user-agent': 'Microsoft-WebDAV-MiniRedir/10.0.19045', translate: 'f' };
   const lockHeaders = { timeout: 'Second-600', 'content-type': 'text/xml' };
@@ -155,7 +155,7 @@ describe('a file that is created in two steps', () => {
   async function lock(status: number, path: string, headers: Record<string, string>) {
     const answer = await ask(status, 'LOCK', path, { headers: { ...headers, ...lockHeaders }, body: LOCK });
     const token = String(answer.headers['lock-token']);
-    return { token, held: { ...headers, if: `(${token})` } };
+    return { token, withToken: { ...headers, if: `(${token})` } };
   }
 
   const stored = async (path: string, text: string) => {
@@ -163,38 +163,38 @@ describe('a file that is created in two steps', () => {
     expect((await ask(200, 'GET', path)).body.toString()).toBe(text);
   };
 
-  test("Finder's new file (PROPFIND, empty PUT, LOCK, PROPFIND, PUT, UNLOCK) makes one call", async () => {
+  test("Finder's new file (PROPFIND, empty PUT, LOCK, PROPFIND, PUT, UNLOCK) makes one API call", async () => {
     await ask(404, 'PROPFIND', '/d/new', { headers: { ...finder, depth: '0' } });
     await ask(201, 'PUT', '/d/new', { headers: { ...finder, 'content-length': '0' } });
-    const { token, held } = await lock(200, '/d/new', { ...finder, depth: '0' });
+    const { token, withToken } = await lock(200, '/d/new', { ...finder, depth: '0' });
     await ask(207, 'PROPFIND', '/d/new', { headers: { ...finder, depth: '0' } });
-    await ask(204, 'PUT', '/d/new', { headers: held, body: 'the body' });
+    await ask(204, 'PUT', '/d/new', { headers: withToken, body: 'the body' });
     await ask(207, 'PROPFIND', '/d/new', { headers: { ...finder, depth: '0' } });
     await ask(204, 'UNLOCK', '/d/new', { headers: { ...finder, 'lock-token': token } });
     expect(upstream.take()).toEqual(['upload']);
     await stored('/d/new', 'the body');
   });
 
-  test("Finder's new file that is locked first, with an AppleDouble file beside it, makes one call", async () => {
+  test("Finder's new file that is locked first, with an AppleDouble file beside it, makes one API call", async () => {
     await ask(404, 'PROPFIND', '/d/new', { headers: { ...finder, depth: '0' } });
-    const { token, held } = await lock(201, '/d/new', { ...finder, depth: '0' });
+    const { token, withToken } = await lock(201, '/d/new', { ...finder, depth: '0' });
     await ask(404, 'PROPFIND', '/d/._new', { headers: { ...finder, depth: '0' } });
     await ask(201, 'PUT', '/d/._new', { headers: finder, body: 'a resource fork' });
-    await ask(204, 'PUT', '/d/new', { headers: held, body: 'the body' });
+    await ask(204, 'PUT', '/d/new', { headers: withToken, body: 'the body' });
     await ask(204, 'UNLOCK', '/d/new', { headers: { ...finder, 'lock-token': token } });
     expect(upstream.take()).toEqual(['upload']);
     await stored('/d/new', 'the body');
   });
 
-  test("Explorer's new file (PROPFIND, empty PUT, LOCK, PROPPATCH, HEAD, PUT, PROPPATCH, UNLOCK) makes one call", async () => {
+  test("Explorer's new file (PROPFIND, empty PUT, LOCK, PROPPATCH, HEAD, PUT, PROPPATCH, UNLOCK) makes one API call", async () => {
     await ask(404, 'PROPFIND', '/d/new', { headers: { ...explorer, depth: '0' } });
     await ask(207, 'PROPFIND', '/d/', { headers: { ...explorer, depth: '1' } });
     await ask(201, 'PUT', '/d/new', { headers: { ...explorer, 'content-length': '0' } });
-    const { token, held } = await lock(200, '/d/new', explorer);
-    await ask(207, 'PROPPATCH', '/d/new', { headers: held, body: WIN32_TIMES });
+    const { token, withToken } = await lock(200, '/d/new', explorer);
+    await ask(207, 'PROPPATCH', '/d/new', { headers: withToken, body: WIN32_TIMES });
     await ask(200, 'HEAD', '/d/new', { headers: explorer });
-    await ask(204, 'PUT', '/d/new', { headers: held, body: 'the body' });
-    await ask(207, 'PROPPATCH', '/d/new', { headers: held, body: WIN32_TIMES });
+    await ask(204, 'PUT', '/d/new', { headers: withToken, body: 'the body' });
+    await ask(207, 'PROPPATCH', '/d/new', { headers: withToken, body: WIN32_TIMES });
     await ask(204, 'UNLOCK', '/d/new', { headers: { ...explorer, 'lock-token': token } });
     const shown = await ask(207, 'PROPFIND', '/d/new', { headers: { ...explorer, depth: '0' } });
     expect(shown.body.toString()).toContain('Thu, 05 Mar 2026 10:00:00 GMT');
@@ -202,10 +202,10 @@ describe('a file that is created in two steps', () => {
     await stored('/d/new', 'the body');
   });
 
-  test("davfs2's new file (LOCK, PUT, UNLOCK) makes one call", async () => {
+  test("davfs2's new file (LOCK, PUT, HEAD, UNLOCK) makes one API call", async () => {
     const davfs2 = { 'user-agent': 'davfs2/1.7.0 neon/0.34.0' };
-    const { token, held } = await lock(201, '/d/new', { ...davfs2, depth: '0', 'if-none-match': '*' });
-    const { 'if-none-match': _, ...without } = held as Record<string, string>;
+    const { token, withToken } = await lock(201, '/d/new', { ...davfs2, depth: '0', 'if-none-match': '*' });
+    const { 'if-none-match': _, ...without } = withToken as Record<string, string>;
     await ask(204, 'PUT', '/d/new', { headers: without, body: 'the body' });
     await ask(200, 'HEAD', '/d/new', { headers: davfs2 });
     await ask(204, 'UNLOCK', '/d/new', { headers: { ...davfs2, 'lock-token': token } });
@@ -213,7 +213,7 @@ describe('a file that is created in two steps', () => {
     await stored('/d/new', 'the body');
   });
 
-  test('an empty file without a second PUT is stored by one call when its lock is released', async () => {
+  test('an empty file without a second PUT is stored by one API call when its lock is released', async () => {
     await ask(201, 'PUT', '/d/new', { headers: { ...finder, 'content-length': '0' } });
     const { token } = await lock(200, '/d/new', { ...finder, depth: '0' });
     expect(upstream.take()).toEqual([]);

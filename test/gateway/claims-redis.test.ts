@@ -36,33 +36,34 @@ async function gateway() {
   return state.drive('d').locks;
 }
 
-const say = (words: string) => sayToRedis(redis, words);
+const redisCommand = (words: string) => sayToRedis(redis, words);
 
-/** Ends the lease of a claim. Leases go by the clock of Redis, which a test cannot turn. */
-const letLeaseRunOut = (id: string) => say(`ZADD davgate:{d}:claim-ends 1 ${id}`);
+/** Ends the lease of a claim. Leases follow the clock of Redis, which a test cannot set. */
+const endLease = (id: string) => redisCommand(`ZADD davgate:{d}:claim-ends 1 ${id}`);
 
-test('claims of a gateway that died no longer refuse locks once their lease has ended', async () => {
+test('claims of a gateway that died stop refusing locks when their lease ends, and leave no key in Redis', async () => {
   const [dead, alive] = [await gateway(), await gateway()];
   const { id } = await dead.claim(NOW_MS, [CLAIM, { root: path('/tree'), depth: 'infinity' }]);
   expect(await alive.create(NOW_MS, lockOn('/a'))).toHaveProperty('claim');
-  await letLeaseRunOut(id);
+  await endLease(id);
   expect(await alive.create(NOW_MS, lockOn('/a'))).toHaveProperty('token');
   expect(await alive.create(NOW_MS, lockOn('/tree/x'))).toHaveProperty('token');
-  expect(await say('EXISTS davgate:{d}:claims davgate:{d}:claim-places davgate:{d}:claim-ends')).toBe(
-    ':0\r\n',
-  );
+  expect(
+    await redisCommand('EXISTS davgate:{d}:claims davgate:{d}:claim-places davgate:{d}:claim-ends'),
+  ).toBe(':0\r\n');
 });
 
-test('the lease of a claim is 15 s and is renewed while its request runs', async () => {
+test('the lease of a claim lasts less than 16 s and is renewed until the claim ends', async () => {
   const locks = await gateway();
   const other = await gateway();
   const { id } = await locks.claim(NOW_MS, [CLAIM]);
-  const leaseEnd = async () => Number((await say(`ZSCORE davgate:{d}:claim-ends ${id}`)).split('\r\n')[1]);
-  const redisNow = async () => Number((await say('TIME')).split('\r\n')[2]) * 1000;
+  const leaseEnd = async () =>
+    Number((await redisCommand(`ZSCORE davgate:{d}:claim-ends ${id}`)).split('\r\n')[1]);
+  const redisNow = async () => Number((await redisCommand('TIME')).split('\r\n')[2]) * 1000;
   const endMs = await leaseEnd();
   // TIME is read in whole seconds.
   expect(endMs - (await redisNow())).toBeLessThan(16_000);
-  await say(`ZADD davgate:{d}:claim-ends ${(await redisNow()) + 120_000} ${id}`);
+  await redisCommand(`ZADD davgate:{d}:claim-ends ${(await redisNow()) + 120_000} ${id}`);
   const before = await leaseEnd();
   await clock.untilSleeping();
   await clock.advance(RENEWAL_MS);
@@ -70,15 +71,15 @@ test('the lease of a claim is 15 s and is renewed while its request runs', async
   expect(await other.create(NOW_MS, lockOn('/a'))).toHaveProperty('claim');
   await locks.endClaims(id);
   await clock.advance(RENEWAL_MS);
-  expect(await say('EXISTS davgate:{d}:claim-ends')).toBe(':0\r\n');
+  expect(await redisCommand('EXISTS davgate:{d}:claim-ends')).toBe(':0\r\n');
   expect(warnings).toEqual([]);
 });
 
-test('claims that Redis has forgotten are entered again at their renewal, and the log says so', async () => {
+test('claims that Redis lost are stored again at their next renewal with a warning, and claimsHold then returns false', async () => {
   const [locks, other] = [await gateway(), await gateway()];
   const { id } = await locks.claim(NOW_MS, [CLAIM]);
   expect(await locks.claimsHold(id)).toBe(true);
-  await say('FLUSHALL');
+  await redisCommand('FLUSHALL');
   expect(await other.create(NOW_MS, lockOn('/a', { token: 'urn:first' }))).toHaveProperty('token');
   expect(await other.release('urn:first')).toBe(true);
   await clock.untilSleeping();
@@ -90,7 +91,7 @@ test('claims that Redis has forgotten are entered again at their renewal, and th
   expect(await other.create(NOW_MS, lockOn('/a'))).toHaveProperty('claim');
 });
 
-test('a gateway that waits for the claim of another one sees its end', async () => {
+test('claimsEnd for a claim of another gateway resolves while the claim stands and after it has ended', async () => {
   const [locks, other] = [await gateway(), await gateway()];
   const { id } = await locks.claim(NOW_MS, [CLAIM]);
   await clock.during(other.claimsEnd(id, new AbortController().signal));

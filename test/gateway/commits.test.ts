@@ -21,7 +21,7 @@ afterEach(async () => {
   await service.close();
 });
 
-/** Returns how many transactions of `work` changed davgate's state and waited for the disk. */
+/** Returns the number of transactions in `work` that changed davgate's state and were synced to disk. */
 async function commitsOf(work: () => Promise<unknown>): Promise<number> {
   const exec = Sqlite.prototype.exec;
   const changesBefore = new Map<object, number>();
@@ -65,7 +65,7 @@ async function lock(status: number): Promise<string> {
   return String((await ask(status, 'LOCK', headers, LOCK)).headers['lock-token']);
 }
 
-test("Finder's new file waits for the disk at its empty PUT, its LOCK and its PUT, once each", async () => {
+test("Finder's new file costs one synchronous commit each at its empty PUT, LOCK and PUT, and none at PROPFIND and UNLOCK", async () => {
   let token = '';
   const steps: [string, () => Promise<unknown>][] = [
     ['PROPFIND', () => ask(404, 'PROPFIND', { depth: '0' })],
@@ -84,25 +84,25 @@ test("Finder's new file waits for the disk at its empty PUT, its LOCK and its PU
   expect(counts).toEqual([
     ['PROPFIND', 0],
     ['empty PUT', 1],
-    // The time limit of the empty file; the lock itself does not wait for the disk.
+    // The placeholder's new expiry; the lock itself is not synced.
     ['LOCK', 1],
-    // The end of the empty file: it must not come back once the file is deleted.
+    // The removal of the placeholder: it must not come back once the file is deleted.
     ['PUT', 1],
     ['UNLOCK', 0],
   ]);
 });
 
-test('a new file that is locked first waits for the disk twice', async () => {
+test('a new file made by LOCK, PUT and UNLOCK costs two synchronous commits', async () => {
   let token = '';
   const whole = async () => {
     token = await lock(201);
     await ask(204, 'PUT', { if: `(${token})` }, 'the body');
     await ask(204, 'UNLOCK', { 'lock-token': token });
   };
-  // Once for the empty file of the lock, once for its end.
+  // One for the placeholder that LOCK makes, one for its removal.
   expect(await commitsOf(whole)).toBe(2);
 });
 
-test('PUT of a whole file does not wait for the disk', async () => {
+test('PUT of a new file without a lock costs no synchronous commit', async () => {
   expect(await commitsOf(() => ask(201, 'PUT', {}, 'the body'))).toBe(0);
 });

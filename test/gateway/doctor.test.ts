@@ -43,10 +43,10 @@ afterEach(async () => {
 });
 
 /**
- * A clock on which waits of less than 10 s, those between retries, take no real time. The time limits of calls are
- * longer and last as long as they say.
+ * Returns a clock that skips sleeps of less than 10 s, the waits between retries. The time limits of calls are longer
+ * and pass in real time.
  */
-function hurriedClock(): Clock {
+function fastClock(): Clock {
   let skippedMs = 0;
   return {
     now: () => systemClock.now() + skippedMs,
@@ -84,14 +84,14 @@ function configOf(
   };
 }
 
-interface Examined {
+interface Report {
   readonly isWell: boolean;
   readonly lines: readonly string[];
-  /** The one line about something, with its level. */
+  /** Returns the line of one check, with its level. */
   line(about: string): string | undefined;
 }
 
-async function examined(config: Config, clock: Clock = systemClock, signal?: AbortSignal): Promise<Examined> {
+async function runDoctor(config: Config, clock: Clock = systemClock, signal?: AbortSignal): Promise<Report> {
   const lines: string[] = [];
   const print = (line: string) => void lines.push(line);
   const needs = { print, clock, nodeVersion: 'v24.1.0', signal: signal ?? new AbortController().signal };
@@ -117,12 +117,12 @@ async function tokenWithout(...missing: Scope[]): Promise<string> {
   });
 }
 
-describe('an account in order', () => {
+describe('doctor on a healthy account', () => {
   test('doctor reports ok for every check of a good refresh token, and leaves the account as it was', async () => {
     await put(service, '/mine/kept', 'mine');
     const before = await accountState(service.token);
     const { appKey, appSecret, refreshToken } = service;
-    const { isWell, lines, line } = await examined(configOf({ appKey, appSecret, refreshToken }));
+    const { isWell, lines, line } = await runDoctor(configOf({ appKey, appSecret, refreshToken }));
     expect(lines.filter((one) => !one.startsWith('ok '))).toEqual([
       `${lines.length - 1} ok, 0 warnings, 0 failures`,
     ]);
@@ -138,14 +138,14 @@ describe('an account in order', () => {
 
   test('doctor passes a drive whose root is a folder of the account', async () => {
     await rpc(service, 'files/create_folder_v2', { path: '/Team' }, { token });
-    const { lines } = await examined(configOf({ token }, { root: '/Team' }));
+    const { lines } = await runDoctor(configOf({ token }, { root: '/Team' }));
     expect(lines.at(-1)).toMatch(/0 warnings, 0 failures$/);
   });
 });
 
-describe('a login or an account that lacks something', () => {
-  test('doctor fails a root that does not exist, names --root, and makes no folder', async () => {
-    const { isWell, line } = await examined(configOf({ token }, { root: '/Nowhere' }));
+describe('doctor on a login or an account with a defect', () => {
+  test('doctor fails a root that does not exist, names --root, and does not try to make a folder', async () => {
+    const { isWell, line } = await runDoctor(configOf({ token }, { root: '/Nowhere' }));
     expect([isWell, line('listing')]).toEqual([
       false,
       expect.stringMatching(/^FAIL .*not_found.*no folder \/Nowhere: correct --root/),
@@ -154,7 +154,7 @@ describe('a login or an account that lacks something', () => {
   });
 
   test('doctor fails an invalid token, says how to replace it, and does not print it', async () => {
-    const { isWell, line, lines } = await examined(configOf({ token: 'sl.WRONG-TOKEN' }));
+    const { isWell, line, lines } = await runDoctor(configOf({ token: 'sl.WRONG-TOKEN' }));
     expect(isWell).toBe(false);
     expect(line('account')).toMatch(
       /^FAIL .*; give a new access token \(DAVGATE_TOKEN\), or run davgate login/,
@@ -163,7 +163,7 @@ describe('a login or an account that lacks something', () => {
   });
 
   test('doctor fails a token with characters that no token has, and does not print it', async () => {
-    const { isWell, line, lines } = await examined(configOf({ token: 'two words' }));
+    const { isWell, line, lines } = await runDoctor(configOf({ token: 'two words' }));
     expect([isWell, line('login')]).toEqual([
       false,
       expect.stringMatching(/^FAIL .*contains characters that no token has/),
@@ -172,14 +172,14 @@ describe('a login or an account that lacks something', () => {
   });
 
   test('doctor fails a revoked refresh token, and does not print it', async () => {
-    const { isWell, line } = await examined(configOf({ appKey: service.appKey, refreshToken: 'REVOKED' }));
+    const { isWell, line } = await runDoctor(configOf({ appKey: service.appKey, refreshToken: 'REVOKED' }));
     expect([isWell, line('account')]).toEqual([false, expect.stringMatching(/^FAIL .*invalid_/)]);
     expect(line('account')).not.toContain('REVOKED');
   });
 
   test('doctor fails a wrong app key and names the settings to check', async () => {
     const { refreshToken } = service;
-    const { isWell, line } = await examined(configOf({ appKey: 'wrong', refreshToken }));
+    const { isWell, line } = await runDoctor(configOf({ appKey: 'wrong', refreshToken }));
     expect([isWell, line('account')]).toEqual([
       false,
       expect.stringMatching(/^FAIL .*invalid_client.*; check DAVGATE_APP_KEY and DAVGATE_APP_SECRET$/),
@@ -193,7 +193,7 @@ describe('a login or an account that lacks something', () => {
   ] as const)(
     'doctor fails a token without the scope %s in the check of the %s, and leaves nothing behind',
     async (scope, about) => {
-      const { isWell, line } = await examined(configOf({ token: await tokenWithout(scope) }));
+      const { isWell, line } = await runDoctor(configOf({ token: await tokenWithout(scope) }));
       expect(isWell).toBe(false);
       expect(line(about)).toMatch(/^FAIL /);
       expect(line(about)).toContain(`choose the scope ${scope} for the app`);
@@ -208,7 +208,7 @@ describe('a login or an account that lacks something', () => {
   ] as const)(
     'doctor warns of a token without the scope %s in the check of the %s, and leaves nothing behind',
     async (scope, about) => {
-      const { isWell, line } = await examined(configOf({ token: await tokenWithout(scope) }));
+      const { isWell, line } = await runDoctor(configOf({ token: await tokenWithout(scope) }));
       expect(isWell).toBe(true);
       expect(line(about)).toMatch(/^warn /);
       expect(line(about)).toContain(`choose the scope ${scope} for the app`);
@@ -221,22 +221,22 @@ describe('a login or an account that lacks something', () => {
     ['permanent', false, /^FAIL .*every DELETE will fail; use --delete auto/],
     ['trash', true, /^ok .*not used/],
   ] as const)(
-    'doctor judges a forbidden permanent delete by --delete %s: passes %s',
-    async (deletePolicy, isFine, said) => {
+    'doctor with --delete %s and permanent delete forbidden to the token returns %s',
+    async (deletePolicy, passes, expectedLine) => {
       const limited = await tokenWithout('files.permanent_delete');
-      const { isWell, line } = await examined(configOf({ token: limited }, { deletePolicy }));
-      expect([isWell, line('permanent delete')]).toEqual([isFine, expect.stringMatching(said)]);
+      const { isWell, line } = await runDoctor(configOf({ token: limited }, { deletePolicy }));
+      expect([isWell, line('permanent delete')]).toEqual([passes, expect.stringMatching(expectedLine)]);
       expect(await accountState()).toEqual([[], expect.objectContaining({ links: [] })]);
     },
   );
 });
 
-describe('a service or a line with a fault', () => {
+describe('doctor on a faulty service or connection', () => {
   test('doctor fails an address where nothing listens, and says what to check', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const addresses = { apiUrl: url, contentUrl: url, notifyUrl: url };
-    const nobody = { ...addresses, credentials: { token: 't' } };
-    const { isWell, line } = await examined(configOf({ token: 't' }, { service: nobody }), hurriedClock());
+    const unreachable = { ...addresses, credentials: { token: 't' } };
+    const { isWell, line } = await runDoctor(configOf({ token: 't' }, { service: unreachable }), fastClock());
     expect(isWell).toBe(false);
     expect(line('account')).toMatch(
       /^FAIL .*ECONNREFUSED.*; check the address, this machine’s network and its proxy$/,
@@ -246,7 +246,7 @@ describe('a service or a line with a fault', () => {
   test('doctor fails an https address whose port speaks http, and says so', async () => {
     const apiUrl = service.url.replace('http:', 'https:');
     const secure = { apiUrl, contentUrl: apiUrl, notifyUrl: apiUrl, credentials: { token: 't' } };
-    const { isWell, line } = await examined(configOf({ token: 't' }, { service: secure }), hurriedClock());
+    const { isWell, line } = await runDoctor(configOf({ token: 't' }, { service: secure }), fastClock());
     expect([isWell, line('account')]).toEqual([
       false,
       expect.stringMatching(/^FAIL .*; the port does not use TLS: write http:\/\/ in the address/),
@@ -258,8 +258,8 @@ describe('a service or a line with a fault', () => {
     scripted.on('files/list_folder/longpoll', lose);
     const { url } = service;
     const addresses = { apiUrl: url, contentUrl: url, notifyUrl: scripted.url };
-    const odd = { ...addresses, credentials: { token } };
-    const { isWell, line } = await examined(configOf({ token: '' }, { service: odd }), hurriedClock());
+    const withoutPolls = { ...addresses, credentials: { token } };
+    const { isWell, line } = await runDoctor(configOf({ token: '' }, { service: withoutPolls }), fastClock());
     await scripted.close();
     expect([isWell, line('change feed')]).toEqual([
       false,
@@ -268,9 +268,9 @@ describe('a service or a line with a fault', () => {
     expect(line('download')).toMatch(/^ok /);
   });
 
-  test('doctor fails bytes that come back changed, and leaves nothing behind', async () => {
+  test('doctor fails a download whose bytes differ from the upload, and leaves nothing behind', async () => {
     service.service.setFaults({ 'corrupt-share': 1 });
-    const { isWell, line } = await examined(withToken());
+    const { isWell, line } = await runDoctor(withToken());
     expect([isWell, line('download')]).toEqual([
       false,
       expect.stringMatching(/^FAIL .*65536 bytes came back changed/),
@@ -279,15 +279,15 @@ describe('a service or a line with a fault', () => {
     expect(await accountState()).toEqual([[], expect.anything()]);
   });
 
-  test('doctor warns of calls that the service refused by its rate limit', async () => {
+  test('doctor warns of calls that the service refused with its rate limit', async () => {
     service.service.setFaults({ 'rate-per-second': 1, 'rate-burst': 1 });
-    const { line } = await examined(withToken(), hurriedClock());
+    const { line } = await runDoctor(withToken(), fastClock());
     expect(line('rate')).toMatch(/^warn .*limited the rate of calls \d+ times/);
   });
 
   test('doctor warns of a clock that is ten minutes behind the service', async () => {
     const late: Clock = { ...systemClock, now: () => systemClock.now() - 10 * 60_000 };
-    const { isWell, line } = await examined(withToken(), late);
+    const { isWell, line } = await runDoctor(withToken(), late);
     // The service's clock is a header in whole seconds.
     expect([isWell, line('clock')]).toEqual([
       true,
@@ -296,8 +296,8 @@ describe('a service or a line with a fault', () => {
   });
 });
 
-describe('a doctor that is stopped', () => {
-  test('doctor stopped in the middle removes its folder and says that not all was checked', async () => {
+describe('doctor stopped before its end', () => {
+  test('doctor stopped in the middle fails, removes its folder and says that not all checks were run', async () => {
     const stop = new AbortController();
     const lines: string[] = [];
     const print = (line: string) => {
@@ -321,12 +321,12 @@ describe('a doctor that is stopped', () => {
   });
 });
 
-describe('this machine', () => {
+describe('doctor on the local machine', () => {
   const localOnly = (more: Partial<Config>) => configOf({ token: 'two words' }, {}, more);
 
-  test('doctor fails data and cache directories that cannot be made, and names the options', async () => {
+  test('doctor fails data and cache directories that cannot be created, and names the options', async () => {
     await writeFile(join(directory, 'file'), '');
-    const { line } = await examined(
+    const { line } = await runDoctor(
       localOnly({ dataDirectory: join(directory, 'file', 'x'), cacheDirectory: join(directory, 'file') }),
     );
     expect(line('data directory')).toMatch(/^FAIL .*part of the path is a file, or use --data-dir$/);
@@ -336,11 +336,11 @@ describe('this machine', () => {
   test('doctor accepts state that a running davgate has open, and fails state that is damaged', async () => {
     const state = join(directory, 'data', 'state');
     const running = openSqliteState({ directory: state });
-    expect((await examined(localOnly({}))).line('state')).toMatch(/^ok .*a davgate is running with/);
+    expect((await runDoctor(localOnly({}))).line('state')).toMatch(/^ok .*a davgate is running with/);
     await running.close();
-    expect((await examined(localOnly({}))).line('state')).toMatch(/^ok .*can be opened/);
+    expect((await runDoctor(localOnly({}))).line('state')).toMatch(/^ok .*can be opened/);
     await writeFile(join(state, 'state.db'), 'no database '.repeat(1000));
-    expect((await examined(localOnly({}))).line('state')).toMatch(/^FAIL .*not a database of davgate/);
+    expect((await runDoctor(localOnly({}))).line('state')).toMatch(/^FAIL .*not a database of davgate/);
   });
 
   test('doctor fails a port that another program uses, and accepts one that a davgate uses', async () => {
@@ -348,7 +348,7 @@ describe('this machine', () => {
       const server = createServer(handle).listen(0, '127.0.0.1');
       await once(server, 'listening');
       const { port } = server.address() as AddressInfo;
-      const { line } = await examined(localOnly({ listen: { host: '127.0.0.1', port } }));
+      const { line } = await runDoctor(localOnly({ listen: { host: '127.0.0.1', port } }));
       server.close();
       return line('listener');
     };
@@ -358,41 +358,41 @@ describe('this machine', () => {
     expect(davgate).toMatch(/^ok .*in use by a davgate that is running/);
   });
 
-  test('doctor warns of writes in lost and found', async () => {
+  test('doctor warns of writes in lost and found, and counts them', async () => {
     const lost = join(directory, 'data', 'lost-and-found', 'default');
     await mkdir(lost, { recursive: true });
     for (const name of ['a', 'a.reason.txt']) await writeFile(join(lost, name), '');
-    expect((await examined(localOnly({}))).line('lost and found')).toMatch(
+    expect((await runDoctor(localOnly({}))).line('lost and found')).toMatch(
       /^warn .*1 writes that the service refused/,
     );
   });
 
   test('doctor warns of a listener that sends passwords in clear across the network', async () => {
-    const { line } = await examined(localOnly({ listen: { host: '0.0.0.0', port: 0 } }));
+    const { line } = await runDoctor(localOnly({ listen: { host: '0.0.0.0', port: 0 } }));
     expect(line('listener')).toMatch(/^warn .*cross the network unencrypted/);
   });
 
   test('doctor accepts a certificate that fits its key, and fails one that does not fit or is out of date', async () => {
     const pem = (name: string) => join(import.meta.dirname, '..', 'support', 'certificates', name);
     const tls = { certFile: pem('one.pem'), keyFile: pem('one.key') };
-    expect((await examined(localOnly({ tls }))).line('certificate')).toMatch(/^ok .*matches its key/);
+    expect((await runDoctor(localOnly({ tls }))).line('certificate')).toMatch(/^ok .*matches its key/);
     const other = { ...tls, keyFile: pem('other.key') };
-    expect((await examined(localOnly({ tls: other }))).line('certificate')).toMatch(
+    expect((await runDoctor(localOnly({ tls: other }))).line('certificate')).toMatch(
       /^FAIL .*cannot serve https/,
     );
     const inCenturies: Clock = { ...systemClock, now: () => Date.UTC(2500, 0) };
-    expect((await examined(localOnly({ tls }), inCenturies)).line('certificate')).toMatch(
+    expect((await runDoctor(localOnly({ tls }), inCenturies)).line('certificate')).toMatch(
       /^FAIL .*has expired/,
     );
     const longAgo: Clock = { ...systemClock, now: () => Date.UTC(1999, 0) };
-    expect((await examined(localOnly({ tls }), longAgo)).line('certificate')).toMatch(
+    expect((await runDoctor(localOnly({ tls }), longAgo)).line('certificate')).toMatch(
       /^FAIL .*is not valid before/,
     );
   });
 
   test('doctor warns of a login file that other users may read', async () => {
-    await examined(localOnly({}));
+    await runDoctor(localOnly({}));
     await writeFile(join(directory, 'data', 'login.json'), '{}', { mode: 0o644 });
-    expect((await examined(localOnly({}))).line('login file')).toMatch(/^warn .*chmod 600/);
+    expect((await runDoctor(localOnly({}))).line('login file')).toMatch(/^warn .*chmod 600/);
   });
 });

@@ -1,7 +1,7 @@
 import { type ClientRequest, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { truthBelow } from '../faults/upstream-truth.ts';
+import { storedTree } from '../faults/upstream-truth.ts';
 import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -15,16 +15,16 @@ beforeAll(async () => {
 
 afterAll(() => service.close());
 
-/** The paths at the service that are `path` or lie below it. */
+/** Returns the paths at the service that are `path` or lie below it. */
 async function storedAt(path: string): Promise<string[]> {
-  const all = Object.keys(await truthBelow(service, ''));
+  const all = Object.keys(await storedTree(service, ''));
   return all.filter((stored) => `${stored}/`.startsWith(`${path}/`));
 }
 
 describe.each([
   ['write-through', false],
   ['write-back', true],
-])('with %s', (_, writeBack) => {
+])('a gateway with %s', (_, writeBack) => {
   let gateway: TestGateway;
   let client: GatewayClient;
   let names = 0;
@@ -43,14 +43,14 @@ describe.each([
   const status = async (method: string, path: string, headers: Record<string, string> = {}) =>
     (await client.send(method, path, { headers })).status;
 
-  /** A new folder, by its path. */
-  async function folder(): Promise<string> {
+  /** Makes a folder with a new name; returns its path. */
+  async function newFolder(): Promise<string> {
     const path = `/${writeBack ? 'back' : 'through'}-${++names}`;
     expect(await status('MKCOL', `${path}/`)).toBe(201);
     return path;
   }
 
-  /** A PUT whose head and first byte have arrived; `finish` sends the rest and resolves with its status. */
+  /** Sends the head and first byte of a PUT; `finish` sends the rest and resolves with the status. */
   async function beginPut(path: string, sizeBytes: number): Promise<{ finish(): Promise<number> }> {
     const outgoing: ClientRequest = request(`${gateway.url}${path}`, {
       method: 'PUT',
@@ -63,10 +63,10 @@ describe.each([
         buffer(response).then(() => resolve(response.statusCode ?? 0), reject);
       });
     });
-    // It is asked for when all that was checked before the body has been.
-    const asked = new Promise<void>((resolve) => outgoing.once('continue', resolve));
+    // davgate sends 100 Continue after all checks that do not need the body.
+    const continued = new Promise<void>((resolve) => outgoing.once('continue', resolve));
     outgoing.flushHeaders();
-    await Promise.race([asked, answered]);
+    await Promise.race([continued, answered]);
     outgoing.write(Buffer.alloc(1, 'x'));
     return {
       finish() {
@@ -79,9 +79,9 @@ describe.each([
   describe.each([
     ['a short body', 100],
     ['a body sent as an upload session', 9 * MIB],
-  ])('and %s', (_, sizeBytes) => {
-    test('a PUT that outlives the MOVE of its folder answers 409 and brings nothing back', async () => {
-      const [from, to] = [await folder(), `${await folder()}/moved`];
+  ])('%s', (_, sizeBytes) => {
+    test('a PUT whose folder is moved meanwhile answers 409 and stores nothing', async () => {
+      const [from, to] = [await newFolder(), `${await newFolder()}/moved`];
       const put = await beginPut(`${from}/late.bin`, sizeBytes);
       expect(await status('MOVE', `${from}/`, { destination: `${to}/` })).toBe(201);
       expect(await put.finish()).toBe(409);
@@ -92,8 +92,8 @@ describe.each([
       expect(await storedAt(from)).toEqual([]);
     });
 
-    test('a PUT that outlives the DELETE of its folder answers 409 and brings nothing back', async () => {
-      const path = await folder();
+    test('a PUT whose folder is deleted meanwhile answers 409 and stores nothing', async () => {
+      const path = await newFolder();
       const put = await beginPut(`${path}/late.bin`, sizeBytes);
       expect(await status('DELETE', `${path}/`)).toBe(204);
       expect(await put.finish()).toBe(409);
@@ -102,8 +102,8 @@ describe.each([
       expect(await storedAt(path)).toEqual([]);
     });
 
-    test('a PUT whose target became a folder meanwhile answers 405 and keeps the folder', async () => {
-      const path = await folder();
+    test('a PUT whose target becomes a folder meanwhile answers 405 and keeps the folder', async () => {
+      const path = await newFolder();
       const put = await beginPut(`${path}/late`, sizeBytes);
       expect(await status('MKCOL', `${path}/late/`)).toBe(201);
       expect(await status('MKCOL', `${path}/late/inside/`)).toBe(201);
@@ -111,8 +111,8 @@ describe.each([
       expect(await status('PROPFIND', `${path}/late/inside/`, { depth: '0' })).toBe(207);
     });
 
-    test('a PUT into a folder that was replaced by another one meanwhile goes into that one', async () => {
-      const path = await folder();
+    test('a PUT whose folder is deleted and made again meanwhile answers 201 and is stored in the new folder', async () => {
+      const path = await newFolder();
       const put = await beginPut(`${path}/late.bin`, sizeBytes);
       expect(await status('DELETE', `${path}/`)).toBe(204);
       expect(await status('MKCOL', `${path}/`)).toBe(201);
@@ -121,8 +121,8 @@ describe.each([
     });
   });
 
-  test('PUTs that are committed together each answer for their own folder', async () => {
-    const [gone, kept] = [await folder(), await folder()];
+  test('of eight PUTs at once, those into a deleted folder answer 409 and those into another folder are stored', async () => {
+    const [gone, kept] = [await newFolder(), await newFolder()];
     const puts = await Promise.all(
       Array.from({ length: 8 }, (_, index) => beginPut(`${index % 2 ? gone : kept}/${index}.txt`, 100)),
     );
@@ -134,8 +134,8 @@ describe.each([
     expect(await storedAt(kept)).toHaveLength(5);
   });
 
-  test('a PUT of a local file that outlives the DELETE of its folder answers 409', async () => {
-    const path = await folder();
+  test('a PUT of .DS_Store whose folder is deleted meanwhile answers 409 and leaves no file', async () => {
+    const path = await newFolder();
     const put = await beginPut(`${path}/.DS_Store`, 100);
     expect(await status('DELETE', `${path}/`)).toBe(204);
     expect(await put.finish()).toBe(409);

@@ -17,8 +17,8 @@ let directory: string;
 let service: TestService;
 let gateway: Gateway;
 
-/** Returns a token with all scopes but that for writing. */
-async function readingToken(): Promise<string> {
+/** Returns a token with all scopes except `files.content.write`. */
+async function readOnlyToken(): Promise<string> {
   const { json } = await rpc(service, 'users/get_current_account', null);
   const { account_id: accountId } = json as { account_id: string };
   return service.service.grant({
@@ -46,7 +46,7 @@ beforeEach(async () => {
       drives: [
         {
           name: 'narrow',
-          service: { ...addresses, credentials: { token: await readingToken() } },
+          service: { ...addresses, credentials: { token: await readOnlyToken() } },
           root: '',
           deletePolicy: 'auto',
         },
@@ -66,12 +66,12 @@ const read = async (name: string) => (await fetch(`${gateway.url}.davgate/${name
 const health = async () => JSON.parse(await read('healthz'));
 const series = async () => parseExposition(await read('metrics')).series('davgate_journal_trouble');
 
-test('health and metrics name the reason that keeps an acknowledged write in the journal, until it is deleted', async () => {
+test('healthz and metrics name the reason why an acknowledged write stays in the journal, until its file is deleted', async () => {
   expect([await health(), await series()]).toEqual([IDLE, []]);
   const { status } = await fetch(`${gateway.url}plan.odt`, { method: 'PUT', body: 'text' });
   expect(status).toBe(201);
-  const hindered = { ...IDLE, journalFiles: 1, journalBytes: 4, journalTrouble: 'not-entitled' };
-  await eventually(async () => expect(await health()).toEqual(hindered));
+  const stuck = { ...IDLE, journalFiles: 1, journalBytes: 4, journalTrouble: 'not-entitled' };
+  await eventually(async () => expect(await health()).toEqual(stuck));
   expect(await series()).toEqual(['davgate_journal_trouble{drive="narrow",reason="not-entitled"}']);
   expect((await fetch(`${gateway.url}plan.odt`, { method: 'DELETE' })).status).toBe(204);
   expect([await health(), await series()]).toEqual([IDLE, []]);

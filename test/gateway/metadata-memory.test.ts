@@ -10,16 +10,16 @@ import { VastRemote } from '../support/vast-remote.ts';
 
 const MIB = 1024 ** 2;
 
-/** Limit of each drive's metadata cache; its listings together take many times as much. */
+/** Limit of a drive's metadata cache, in bytes; the listings together take many times as much. */
 const BUDGET_BYTES = 8 * MIB;
 
-/** Room for V8 itself, for listings under way and for errors of the estimate. */
+/** Allowance for V8, listings under way and errors of the estimate, in bytes. */
 const SLACK_BYTES = 24 * MIB;
 
-/** Several times as many as the limit has room for. */
+/** Number of folders: several times as many as the limit has room for. */
 const FOLDERS = Math.min(500, effort(60));
 const FILES_EACH = 2000;
-/** Their rows, some 800 bytes each, take more than the limit and the slack. */
+/** Number of folders of the PROPFIND: their rows, about 800 bytes each, exceed the limit and the slack together. */
 const PROPFIND_FOLDERS = Math.min(60, effort(25));
 
 let remote: VastRemote;
@@ -35,7 +35,7 @@ async function open(folderCount: number): Promise<void> {
 const folder = (index: number) => pathOf([`folder-${index}`]);
 const file = (index: number, name: string) => pathOf([`folder-${index}`, name]);
 
-test(`the metadata cache keeps to its limit after ${FOLDERS * FILES_EACH} listed entries, and all answers stay right`, async () => {
+test(`the metadata cache stays within its limit while ${FOLDERS * FILES_EACH} entries are listed, and later answers are correct`, async () => {
   await open(FOLDERS);
   const { files } = drive;
   await files.list(ROOT);
@@ -45,11 +45,11 @@ test(`the metadata cache keeps to its limit after ${FOLDERS * FILES_EACH} listed
     expect(files.status().metadataBytes).toBeLessThanOrEqual(BUDGET_BYTES);
     if (index % 20 === 19) expect((await usedBytes()) - before).toBeLessThan(BUDGET_BYTES + SLACK_BYTES);
   }
-  // The cache is in use: the last folder costs no call.
+  // The last folder is still cached and costs no call.
   const calls = remote.questions;
   await files.list(folder(remote.folderCount - 1));
   expect(remote.questions).toBe(calls);
-  // The first folders were dropped, and are listed anew.
+  // The first folders were evicted and are listed again.
   const again = await files.list(folder(3));
   expect(again.children.map(({ path }) => path)).toEqual(
     Array.from({ length: remote.filesEach }, (_, index) => remote.file(3, index).path),
@@ -60,7 +60,7 @@ test(`the metadata cache keeps to its limit after ${FOLDERS * FILES_EACH} listed
   expect(await files.stat(pathOf([`folder-${FOLDERS}`, 'file-1.txt']))).toBeUndefined();
 });
 
-test('a new file is seen in a folder that the metadata cache has dropped', async () => {
+test('a new file appears in a folder that the metadata cache has evicted', async () => {
   await open(60);
   const { files } = drive;
   for (let index = 0; index < 30; index++) await files.list(folder(index));
@@ -77,7 +77,7 @@ test(`PROPFIND of ${PROPFIND_FOLDERS * FILES_EACH} entries with Depth infinity t
   const before = await usedBytes();
   let rows = 0;
   let tail = '';
-  let most = 0;
+  let peakBytes = 0;
   let nextSample = 10_000;
   try {
     await new Promise<void>((resolve, reject) => {
@@ -91,7 +91,7 @@ test(`PROPFIND of ${PROPFIND_FOLDERS * FILES_EACH} entries with Depth infinity t
             tail = text.slice(text.lastIndexOf('>') + 1);
             if (rows < nextSample) continue;
             nextSample += 10_000;
-            most = Math.max(most, (await usedBytes()) - before);
+            peakBytes = Math.max(peakBytes, (await usedBytes()) - before);
           }
           resolve();
         },
@@ -103,6 +103,6 @@ test(`PROPFIND of ${PROPFIND_FOLDERS * FILES_EACH} entries with Depth infinity t
     await dav.close();
   }
   expect(rows).toBe(1 + remote.folderCount * (1 + remote.filesEach));
-  expect(most).toBeGreaterThan(0);
-  expect(most).toBeLessThan(BUDGET_BYTES + SLACK_BYTES);
+  expect(peakBytes).toBeGreaterThan(0);
+  expect(peakBytes).toBeLessThan(BUDGET_BYTES + SLACK_BYTES);
 });

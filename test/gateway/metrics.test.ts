@@ -60,8 +60,8 @@ async function scrape(): Promise<Scrape> {
   return parseExposition(await (await fetch(`${gateway.url}.davgate/metrics`)).text());
 }
 
-/** Scrapes until the gauge is at least 1. */
-async function until(gauge: string, labels = {}): Promise<Scrape> {
+/** Scrapes until the gauge is at least 1; returns that scrape. */
+async function scrapeUntil(gauge: string, labels = {}): Promise<Scrape> {
   for (;;) {
     const found = await scrape();
     if (found.value(gauge, labels) >= 1) return found;
@@ -80,15 +80,15 @@ test('metrics count the requests, calls, bytes and cache hits of one PUT and two
   expect(written.value('davgate_api_bytes_total', sent)).toBeGreaterThanOrEqual(body.length);
   expect(written.value('davgate_api_bytes_total', sent)).toBeLessThan(body.length + 10_000);
 
-  // A user's file of that name is a file like any other.
+  // A user's file named `metrics` is not mistaken for the metrics page.
   expect([await ask('GET', 'metrics'), await ask('GET', 'metrics')]).toEqual([200, 200]);
   const read = await scrape();
   expect(read.value('davgate_api_calls_total', { endpoint: 'files/download', outcome: 'ok' })).toBe(1);
   expect(read.value('davgate_block_cache_stored_bytes_total')).toBe(body.length);
   expect(read.value('davgate_block_cache_hit_bytes_total')).toBe(body.length);
-  // However many pieces it is read in.
+  // A hit is counted for each piece that is read, and their number may change.
   expect(read.value('davgate_block_cache_hits_total')).toBeGreaterThanOrEqual(1);
-  const stored = await until('davgate_block_cache_bytes');
+  const stored = await scrapeUntil('davgate_block_cache_bytes');
   expect(stored.value('davgate_block_cache_bytes')).toBeGreaterThanOrEqual(body.length);
   const received = { ...DRIVE, direction: 'received' };
   expect(read.value('davgate_api_bytes_total', received)).toBeGreaterThanOrEqual(body.length);
@@ -99,8 +99,8 @@ test('metrics count the requests, calls, bytes and cache hits of one PUT and two
   );
 });
 
-test('metrics count a repeated listing as hits and no call', async () => {
-  await until('davgate_change_feed_alive', DRIVE);
+test('metrics count a repeated listing as cache hits and as no API call', async () => {
+  await scrapeUntil('davgate_change_feed_alive', DRIVE);
   await ask('PROPFIND', '');
   const cold = await scrape();
   for (let time = 0; time < 3; time++) await ask('PROPFIND', '');
@@ -116,7 +116,7 @@ test('metrics count a repeated listing as hits and no call', async () => {
   expect(warm.value('davgate_metadata_cache_bytes', DRIVE)).toBeGreaterThan(0);
 });
 
-test('metrics count the answers with 429 and their retries', async () => {
+test('metrics count one retry for each answer with 429', async () => {
   await ask('PROPFIND', '');
   service.service.setFaults({ 'rate-per-second': 1, 'rate-burst': 1 });
   await Promise.all(['a', 'b'].map((name) => ask('PUT', name, new Uint8Array(1))));
@@ -127,7 +127,7 @@ test('metrics count the answers with 429 and their retries', async () => {
   expect(value('davgate_api_retries_total', { reason: 'rate-limited' })).toBe(limited);
 });
 
-test('metrics show each lane of the call queue, and whether the account is paused', async () => {
+test('metrics show each lane of the call queue, and that the account is not paused', async () => {
   await ask('PROPFIND', '');
   const { value, series } = await scrape();
   for (const lane of ['metadata', 'read', 'commit', 'upload', 'session', 'prefetch'])

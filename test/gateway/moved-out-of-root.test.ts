@@ -27,23 +27,23 @@ beforeEach(async () => {
   calls = new UpstreamCalls(service.url);
   closing.push(() => calls.close());
   await gateway.following();
-  await mark('/moved');
-  await mark('/deleted');
+  await setProperty('/moved');
+  await setProperty('/deleted');
   expect(await gateway.idsWithProperties()).toHaveLength(2);
 });
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** Gives the file a property. */
-async function mark(path: string): Promise<void> {
+/** Sets a dead property of the file. */
+async function setProperty(path: string): Promise<void> {
   const body =
     '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><c xmlns="urn:x">value</c></D:prop></D:set></D:propertyupdate>';
   expect((await client.send('PROPPATCH', path, { body: Buffer.from(body) })).status).toBe(207);
 }
 
-/** The answer to a question for that property. */
-async function askedFor(path: string): Promise<string> {
+/** Returns the status and body of a PROPFIND for that property. */
+async function propertyAnswer(path: string): Promise<string> {
   const body = '<D:propfind xmlns:D="DAV:"><D:prop><c xmlns="urn:x"/></D:prop></D:propfind>';
   const answer = await client.send('PROPFIND', path, { headers: { depth: '0' }, body: Buffer.from(body) });
   return `${answer.status} ${answer.body}`;
@@ -54,41 +54,41 @@ async function idOf(path: string): Promise<string> {
   return (json as { readonly id: string }).id;
 }
 
-/** Somebody else changes the account. */
-async function elsewhere(route: 'move_v2' | 'delete_v2', argument: object): Promise<void> {
+/** Changes the account without the gateway. */
+async function changeAtService(route: 'move_v2' | 'delete_v2', argument: object): Promise<void> {
   expect((await rpc(service, `files/${route}`, argument)).status).toBe(200);
 }
 
-/** Lets the gateway's time go by in steps until `expectation` holds. */
-function inTime(stepMs: number, expectation: () => unknown): Promise<void> {
+/** Advances the gateway's clock in steps until `expectation` holds. */
+function advanceUntil(stepMs: number, expectation: () => unknown): Promise<void> {
   return eventually(async () => {
     await clock.advance(stepMs);
     await expectation();
   });
 }
 
-/** Moves the marked file out of the drive, and waits until the gateway has asked where it is and acted on the answer. */
+/** Moves `/moved` out of the drive, and waits until the gateway has looked up its id and acted on the answer. */
 async function moveOut(): Promise<void> {
   const deleted = await idOf('/Drive/deleted');
   calls.take();
-  await elsewhere('move_v2', { from_path: '/Drive/moved', to_path: '/Elsewhere/moved' });
-  await inTime(100, () => expect(calls.take()).toContain('get_metadata'));
-  // One id is asked for after the other: when the second is forgotten, the first has been decided on.
-  await elsewhere('delete_v2', { path: '/Drive/deleted' });
-  await inTime(100, async () => expect(await gateway.idsWithProperties()).not.toContain(deleted));
+  await changeAtService('move_v2', { from_path: '/Drive/moved', to_path: '/Elsewhere/moved' });
+  await advanceUntil(100, () => expect(calls.take()).toContain('get_metadata'));
+  // The gateway looks up one id after the other: when the second is forgotten, the first has been handled.
+  await changeAtService('delete_v2', { path: '/Drive/deleted' });
+  await advanceUntil(100, async () => expect(await gateway.idsWithProperties()).not.toContain(deleted));
 }
 
-test('a file that others move out of the drive’s root and back still has its dead properties', async () => {
+test('a file that is moved out of the drive’s root and back keeps its dead properties', async () => {
   await moveOut();
-  expect(await askedFor('/moved')).toMatch(/^404/);
-  await elsewhere('move_v2', { from_path: '/Elsewhere/moved', to_path: '/Drive/back' });
-  await inTime(100, async () => expect(await askedFor('/back')).toMatch(/^207/));
-  expect(await askedFor('/back')).toMatch(/>value</);
+  expect(await propertyAnswer('/moved')).toMatch(/^404/);
+  await changeAtService('move_v2', { from_path: '/Elsewhere/moved', to_path: '/Drive/back' });
+  await advanceUntil(100, async () => expect(await propertyAnswer('/back')).toMatch(/^207/));
+  expect(await propertyAnswer('/back')).toMatch(/>value</);
 });
 
-test('a file that is deleted outside the drive’s root has its dead properties forgotten by the daily sweep', async () => {
+test('the daily sweep removes the dead properties of a file that was deleted outside the drive’s root', async () => {
   await moveOut();
   expect(await gateway.idsWithProperties()).toHaveLength(1);
-  await elsewhere('delete_v2', { path: '/Elsewhere/moved' });
-  await inTime(HOUR_MS, async () => expect(await gateway.idsWithProperties()).toEqual([]));
+  await changeAtService('delete_v2', { path: '/Elsewhere/moved' });
+  await advanceUntil(HOUR_MS, async () => expect(await gateway.idsWithProperties()).toEqual([]));
 });

@@ -31,7 +31,7 @@ async function startService(dataDirectory?: string): Promise<void> {
 const ONE = 'id:AbCdEfGhIjKlMnOpQrStUv';
 const OTHER = 'id:aBcDeFgHiJkLmNoPqRsTuV';
 
-/** Gives two files of a stopped service ids that no service would mint one after the other. */
+/** Sets the ids of files in the database of a stopped service, which would never make such similar ids itself. */
 function setIds(dataDirectory: string, ids: Readonly<Record<string, string>>): void {
   const database = new Sqlite(join(dataDirectory, 'storage.sqlite'));
   for (const [path, id] of Object.entries(ids))
@@ -75,12 +75,12 @@ test('two files whose ids differ only in letter case keep their metadata, bytes,
     );
   expect((await client.send('PROPPATCH', '/one', { body: xml('of one') })).status).toBe(207);
   expect((await client.send('PROPPATCH', '/other', { body: xml('of the other') })).status).toBe(207);
-  const asked = Buffer.from('<D:propfind xmlns:D="DAV:"><D:prop><c xmlns="urn:x"/></D:prop></D:propfind>');
+  const propfind = Buffer.from('<D:propfind xmlns:D="DAV:"><D:prop><c xmlns="urn:x"/></D:prop></D:propfind>');
   for (const [path, value] of [
     ['/one', 'of one'],
     ['/other', 'of the other'],
   ] as const) {
-    const answer = await client.send('PROPFIND', path, { headers: { depth: '0' }, body: asked });
+    const answer = await client.send('PROPFIND', path, { headers: { depth: '0' }, body: propfind });
     expect(answer.body.toString()).toContain(`>${value}<`);
   }
   expect((await client.send('DELETE', '/one')).status).toBe(204);

@@ -23,7 +23,7 @@ async function open(url = `${redis.url}/${++databases}`): Promise<State> {
 
 ownersContract('Redis', async () => (await open()).owners);
 
-test('gateways of two accounts do not share a drive: the first one has it', async () => {
+test('a drive in Redis belongs to the first account that sets itself as its owner, and any other account or root is refused', async () => {
   const [one, other] = [await open(), await open(`${redis.url}/${databases}`)];
   const outcomes = await Promise.allSettled([one.owners.set('d', ANN), other.owners.set('d', BOB)]);
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);

@@ -33,7 +33,7 @@ async function setMemory(bytes: number): Promise<void> {
   connection.socket.destroy();
 }
 
-test('PUT while Redis is full answers 507 and leaves one line that says why, and goes on once there is room', async () => {
+test('PUT while Redis is full answers 507 and logs the reason once, and succeeds again once there is room', async () => {
   await setMemory(1);
   expect((await dav.send('PUT', '/a', { body: 'text' })).status).toBe(507);
   expect(dav.content('/a')).toBeUndefined();
@@ -44,7 +44,7 @@ test('PUT while Redis is full answers 507 and leaves one line that says why, and
   expect((await dav.send('PUT', '/a', { body: 'text' })).status).toBe(201);
 });
 
-test('PUT while Redis is away answers 503 with Retry-After, and goes on once it is back', async () => {
+test('PUT while Redis is away answers 503 with Retry-After and logs the reason once, and succeeds again once Redis is back', async () => {
   await redis.kill();
   const { status, headers } = await clock.during(dav.send('PUT', '/a', { body: 'text' }));
   expect([status, Number(headers['retry-after'])]).toEqual([503, 10]);

@@ -18,18 +18,18 @@ beforeAll(async () => {
 });
 afterAll(() => redis.close());
 
-/** `J̌` in the key that it had once, with the mark apart. Its small letter has always had one of its own. */
+/** `J̌` in an outdated key: a letter and a combining mark. Its small letter has always had a code point of its own. */
 const OUTDATED = 'j\u030c';
 const SMALL = '\u01f0';
 
-/** Files as an older version kept them: their paths, and keys that are outdated by now. */
+/** Paths of files that an older version stored, and their outdated keys. */
 const FILES = [
   { at: `/Docs/${SMALL}`, key: `/docs/${SMALL}`, folder: '/docs' },
   { at: '/Docs/J\u030c', key: `/docs/${OUTDATED}`, folder: '/docs' },
   { at: '/J\u030c/alone', key: `/${OUTDATED}/alone`, folder: `/${OUTDATED}` },
 ];
 
-/** By what became the path of each file, the path that it had. */
+/** Old path of each file, by its new path. */
 const KEPT = {
   [`/Docs/${SMALL}`]: `/Docs/${SMALL}`,
   '/Docs/J\u030c (1)': '/Docs/J\u030c',
@@ -39,20 +39,20 @@ const KEPT = {
 const NOW_MS = Date.UTC(2026, 0, 1);
 const lock = lockOn('/J\u030c');
 
-/** Writes what an older version left, with its scripts and its keys. */
+/** Stores placeholders, local files and a lock under outdated keys, as an older version did. */
 async function leaveOldState(): Promise<void> {
   const connection = new Connection({ url: redis.url, clock: systemClock, log: silentLog });
   await connection.connect();
   const { key } = driveStore(connection, 'd');
   for (const { at, key: outdated, folder } of FILES) {
     const facts = { path: at, id: at, rev: 'r' };
-    const hold = JSON.stringify({ ...facts, modifiedMs: NOW_MS, untilMs: NOW_MS });
-    await connection.command('HSET', key('holds'), outdated, hold);
+    const placeholder = JSON.stringify({ ...facts, modifiedMs: NOW_MS, untilMs: NOW_MS });
+    await connection.command('HSET', key('holds'), outdated, placeholder);
     await connection.command('ZADD', key('hold-places'), '0', outdated);
     await connection.command('ZADD', key('hold-folders'), '0', `${folder}\0${outdated}`);
     const names = ['asides', 'aside-contents', 'aside-places', 'aside-folders', 'aside-ages', 'aside-totals'];
-    const aside = JSON.stringify({ ...facts, modifiedMs: String(NOW_MS), sizeBytes: String(at.length) });
-    await connection.script(PUT, names.map(key), ['100000', outdated, aside, at]);
+    const localFile = JSON.stringify({ ...facts, modifiedMs: String(NOW_MS), sizeBytes: String(at.length) });
+    await connection.script(PUT, names.map(key), ['100000', outdated, localFile, at]);
   }
   const { timeoutSeconds, expiresMs, ...lasting } = lock;
   await connection.script(
@@ -67,14 +67,14 @@ async function leaveOldState(): Promise<void> {
   await connection.close();
 }
 
-test('what an older version kept under outdated keys is found, nothing is lost, also when two gateways start at once', async () => {
+test('placeholders, local files and locks under outdated Redis keys are all found after two gateways start at once', async () => {
   await leaveOldState();
   const open = () => openRedisState({ url: redis.url, clock: systemClock, log: silentLog });
   const [state, other] = await Promise.all([open(), open()]);
   try {
     const { placeholders, localFiles } = other.drive('d');
-    const held = await placeholders.within(ROOT);
-    expect(Object.fromEntries(held.map(({ path: now, id }) => [now, id]))).toEqual(KEPT);
+    const found = await placeholders.within(ROOT);
+    expect(Object.fromEntries(found.map(({ path: now, id }) => [now, id]))).toEqual(KEPT);
     for (const [now, before] of Object.entries(KEPT)) {
       expect(await placeholders.get(path(now))).toMatchObject({ id: before, untilMs: NOW_MS });
       expect(await localFiles.read(path(now))).toEqual(Buffer.from(before));

@@ -68,17 +68,17 @@ async function deployment(mode: Mode): Promise<Deployment> {
   return { service, here, there: redis ? await start('there') : here, redis };
 }
 
-interface Asked {
+interface RequestParts {
   readonly headers?: Record<string, string>;
   readonly body?: string;
 }
 
-async function ask(base: string, method: string, path: string, { headers = {}, body }: Asked = {}) {
+async function ask(base: string, method: string, path: string, { headers = {}, body }: RequestParts = {}) {
   const response = await fetch(new URL(path, base), { method, headers, ...(body !== undefined && { body }) });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** Sends the first half of a PUT of 20 bytes. `finish` sends the rest and returns the status of the answer. */
+/** Sends the first half of a PUT of 20 bytes. `finish` sends the rest and returns the status; `disconnect` gives up. */
 async function halfPut(base: string, path: string) {
   const put = request(new URL(path, base), {
     method: 'PUT',
@@ -90,7 +90,7 @@ async function halfPut(base: string, path: string) {
   await once(put, 'continue');
   put.write('ten bytes.');
   return {
-    leave: () => void put.destroy(),
+    disconnect: () => void put.destroy(),
     async finish(): Promise<number> {
       put.end('and ten...');
       const [answer] = await answered;
@@ -101,14 +101,14 @@ async function halfPut(base: string, path: string) {
 }
 
 describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%s', (mode) => {
-  // One for all tests: each of them has files of its own.
+  // One for all tests; each test has files of its own.
   let deployed: Deployment;
   beforeAll(async () => {
     deployed = await deployment(mode);
   });
   afterAll(closeAll);
 
-  test('LOCK in the middle of a PUT answers 423, and no lock is broken when the PUT ends', async () => {
+  test('LOCK during a PUT of the same file answers 423; after the PUT it succeeds and blocks writes', async () => {
     const { here, there } = deployed;
     expect((await ask(here, 'PUT', '/race.txt', { body: 'original' })).status).toBe(201);
     const put = await halfPut(here, '/race.txt');
@@ -118,10 +118,10 @@ describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%
     expect((await ask(here, 'PUT', '/race.txt', { body: 'intruder' })).status).toBe(423);
   });
 
-  test('LOCK succeeds once the client of a PUT of the same file has left', async () => {
+  test('LOCK succeeds once the client of a PUT of the same file has disconnected', async () => {
     const { here, there } = deployed;
     const put = await halfPut(here, '/new.txt');
-    put.leave();
+    put.disconnect();
     await eventually(async () =>
       expect((await ask(there, 'LOCK', '/new.txt', { body: LOCK })).status).toBe(201),
     );
@@ -133,7 +133,7 @@ describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%
     ['DELETE', 'the file', 'permanently_delete', 204, ''],
     ['PROPPATCH', 'the file', 'create_shared_link_with_settings', 207, SHARE_LINK],
     ['MKCOL', 'the new folder', 'create_folder_v2', 201, ''],
-  ])('LOCK in the middle of a %s answers 423 at %s', async (method, at, call, status, body) => {
+  ])('during a %s, LOCK of %s answers 423', async (method, at, call, status, body) => {
     const { service, here, there } = deployed;
     const [file, target, folder] = [`/${method}-file`, `/${method}-target`, `/${method}-folder`];
     const locked = { 'the target': target, 'the file': file, 'the new folder': folder }[at] ?? '';
@@ -158,10 +158,10 @@ test('PUT whose claim Redis lost while another client took the lock answers 503 
   expect((await ask(here, 'PUT', '/race.txt', { body: 'original' })).status).toBe(201);
   const put = await halfPut(here, '/race.txt');
   await sayToRedis(redis, 'FLUSHALL');
-  const taken = await ask(there, 'LOCK', '/race.txt', { body: LOCK });
-  expect(taken.status).toBe(200);
+  const locked = await ask(there, 'LOCK', '/race.txt', { body: LOCK });
+  expect(locked.status).toBe(200);
   expect(await put.finish()).toBe(503);
-  const headers = { 'Lock-Token': String(taken.headers.get('lock-token')) };
+  const headers = { 'Lock-Token': String(locked.headers.get('lock-token')) };
   expect((await ask(there, 'UNLOCK', '/race.txt', { headers })).status).toBe(204);
   expect((await ask(here, 'GET', '/race.txt')).text).toBe('original');
   expect((await ask(here, 'PUT', '/race.txt', { body: 'new' })).status).toBe(204);

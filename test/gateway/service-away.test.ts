@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { HttpTimeouts } from '../../src/api/http.ts';
-import { storedBytes, truthBelow } from '../faults/upstream-truth.ts';
+import { storedBytes, storedTree } from '../faults/upstream-truth.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Absence, type FailingFront, startFailingFront } from '../support/failing-front.ts';
 import {
@@ -23,7 +23,7 @@ const DAVFS2 = 'davfs2/1.7.0 neon/0.33.0';
 /** Short, because no test depends on the number of retries. */
 const DEADLINE_MS = 300;
 
-/** For a service that never answers. On a busy machine a working service may exceed them, and is called again. */
+/** For a service that never answers. A working service that exceeds these on a busy machine is called again. */
 const IMPATIENT: HttpTimeouts = {
   connectMs: 2_000,
   answerMs: 1_000,
@@ -49,11 +49,11 @@ const HTML_502: Absence = {
 
 const ABSENCES: readonly (readonly [string, Absence])[] = [
   ['resets connections', 'reset'],
-  ['takes connections and never answers', 'silent'],
+  ['accepts connections and never answers', 'silent'],
   ['answers 500 to everything', { status: 500 }],
   ['answers 503 with Retry-After', { status: 503, headers: { 'retry-after': '30' } }],
-  ['gives no access tokens', 'tokenless'],
-  ["is hidden by a proxy's HTML page of 502", HTML_502],
+  ['issues no access tokens', 'tokenless'],
+  ['is behind a proxy that answers 502 with an HTML page', HTML_502],
 ];
 
 let service: TestService;
@@ -67,7 +67,7 @@ const store = (path: string, text: string) =>
 
 const stored = async (path: string) => String(await storedBytes(service, path));
 
-async function start(absence: Absence): Promise<void> {
+async function startGateway(absence: Absence): Promise<void> {
   const { appKey, appSecret, refreshToken } = service;
   gateway = await startTestGateway({
     service: { url: front.url, appKey, appSecret, refreshToken },
@@ -80,7 +80,7 @@ async function start(absence: Absence): Promise<void> {
   client = new GatewayClient(gateway.url);
 }
 
-async function stop(): Promise<void> {
+async function stopGateway(): Promise<void> {
   client.close();
   await gateway.close();
 }
@@ -93,7 +93,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  await stop();
+  await stopGateway();
   await front.close();
   await service.close();
   await rm(directory, { recursive: true, force: true });
@@ -127,7 +127,7 @@ function expectRefusedForNow({ status, headers }: GatewayAnswer): void {
 }
 
 /** Lets the gateway list `/docs` and read all its files but one. */
-async function lookAround(): Promise<void> {
+async function fillCache(): Promise<void> {
   await eventually(async () => {
     expect((await list('/')).status).toBe(207);
     expect((await list('/docs/')).status).toBe(207);
@@ -136,19 +136,19 @@ async function lookAround(): Promise<void> {
   });
 }
 
-async function leave(absence: Absence): Promise<void> {
+async function stopService(absence: Absence): Promise<void> {
   await eventually(() => expect(gateway.isFollowing()).toBe(true));
   front.leave(absence);
-  // A poll without an answer may only be long.
+  // A silent service cannot be told from one whose long poll has no changes.
   if (absence !== 'silent') await eventually(() => expect(gateway.isFollowing()).toBe(false));
 }
 
-async function comeBack(): Promise<void> {
+async function startService(): Promise<void> {
   front.comeBack();
   await eventually(() => expect(gateway.depth()).toMatchObject({ files: 0, lostFiles: 0 }));
 }
 
-/** As davfs2 saves: what is there and what is new is locked before it is written. */
+/** Saves as davfs2 does: LOCK, PUT, UNLOCK, for an existing and for a new file. */
 async function saveLocked(
   path: string,
   text: string,
@@ -162,8 +162,8 @@ async function saveLocked(
   expect((await send('UNLOCK', path, { ...agent, 'lock-token': token })).status).toBe(204);
 }
 
-/** As Finder and Explorer save a new file: a look, an empty file, a lock, the content. */
-async function saveInTwoHalves(path: string, text: string, agent: string): Promise<void> {
+/** Saves a new file as Finder and Explorer do: PROPFIND, empty PUT, LOCK, PUT with the content, UNLOCK. */
+async function saveInTwoSteps(path: string, text: string, agent: string): Promise<void> {
   const headers = { 'user-agent': agent };
   expect((await stat(path, headers)).status).toBe(404);
   expect((await send('PUT', path, headers, '')).status).toBe(201);
@@ -180,21 +180,21 @@ async function saveInTwoHalves(path: string, text: string, agent: string): Promi
   expect((await send('UNLOCK', path, { ...headers, 'lock-token': token })).status).toBe(204);
 }
 
-describe.each(ABSENCES)('with write-back, while the service %s', (_, absence) => {
+describe.each(ABSENCES)('a gateway with write-back while the service %s', (_, absence) => {
   beforeEach(async () => {
-    await start(absence);
-    await lookAround();
-    await leave(absence);
+    await startGateway(absence);
+    await fillCache();
+    await stopService(absence);
   });
 
-  test('writes in a known folder are saved, other requests answer 503, and all writes land when the service is back', async () => {
+  test('with write-back and the service away, writes in a cached folder succeed, other requests answer 503, and all writes are sent when the service is back', async () => {
     expect((await send('OPTIONS', '/docs/')).status).toBe(200);
     expect((await list('/docs/')).status).toBe(207);
     await saveLocked('/docs/report.txt', 'report v2', { lock: 200, put: 204 });
     await saveLocked('/docs/report.txt', 'report v3', { lock: 200, put: 204 });
     await saveLocked('/docs/locked.txt', 'new, locked first', { lock: 201, put: 204 });
-    await saveInTwoHalves('/docs/finder.txt', 'by Finder', FINDER);
-    await saveInTwoHalves('/docs/explorer.txt', 'by Explorer', EXPLORER);
+    await saveInTwoSteps('/docs/finder.txt', 'by Finder', FINDER);
+    await saveInTwoSteps('/docs/explorer.txt', 'by Explorer', EXPLORER);
     expect((await send('PUT', '/docs/shared.txt', {}, 'shared, ours')).status).toBe(204);
     expect((await send('PUT', '/docs/both.txt', {}, 'both, ours')).status).toBe(201);
     expect((await send('PUT', '/docs/report.tmp', {}, 'report v4')).status).toBe(201);
@@ -202,7 +202,7 @@ describe.each(ABSENCES)('with write-back, while the service %s', (_, absence) =>
     for (const name of ['report.txt', 'locked.txt', 'finder.txt', 'explorer.txt', 'both.txt', 'report.tmp'])
       expect(listing).toContain(`<D:href>/docs/${name}</D:href>`);
 
-    // What only the service can do is refused, and changes nothing.
+    // Requests that need the service are refused and change nothing.
     const to = { destination: `${gateway.url}/docs/report.txt` };
     expectRefusedForNow(await send('MOVE', '/docs/report.tmp', to));
     expectRefusedForNow(await send('GET', '/docs/unread.txt'));
@@ -213,13 +213,13 @@ describe.each(ABSENCES)('with write-back, while the service %s', (_, absence) =>
     expect(await read('/docs/other.txt')).toBe('200 other v1');
     expectRefusedForNow(await send('MKCOL', '/docs/folder/'));
     expectRefusedForNow(await send('DELETE', '/docs/other.txt'));
-    // Where nobody knows whether the service did that, neither is said: that it is there, or that it is gone.
+    // Whether the service did the DELETE may be unknown: then GET answers 503, and never 404.
     expect(await read('/docs/other.txt')).toMatch(/^200 other v1$|^503 /);
     expect(await read('/docs/report.txt')).toBe('200 report v3');
 
     await store('/docs/shared.txt', 'shared, theirs');
     await store('/docs/both.txt', 'both, theirs');
-    await comeBack();
+    await startService();
     expect(await stored('/docs/report.txt')).toBe('report v3');
     expect(await stored('/docs/report.tmp')).toBe('report v4');
     expect(await stored('/docs/locked.txt')).toBe('new, locked first');
@@ -228,7 +228,7 @@ describe.each(ABSENCES)('with write-back, while the service %s', (_, absence) =>
     expect(await stored('/docs/other.txt')).toBe('other v1');
     for (const name of ['shared', 'both']) {
       expect(await stored(`/docs/${name}.txt`)).toBe(`${name}, theirs`);
-      const paths = Object.keys(await truthBelow(service, '/docs'));
+      const paths = Object.keys(await storedTree(service, '/docs'));
       const copies = paths.filter((path) => path.startsWith(`/docs/${name} (conflicted copy `));
       expect(copies).toHaveLength(1);
       expect(await stored(copies[0] ?? '')).toBe(`${name}, ours`);
@@ -240,36 +240,36 @@ describe.each(ABSENCES)('with write-back, while the service %s', (_, absence) =>
   });
 });
 
-test('with write-back, a restart while the service is away keeps saved files and locks, and all writes land afterwards', async () => {
-  await start('reset');
-  await lookAround();
-  await leave('reset');
+test('with write-back, a restart while the service is away keeps saved files and locks, and all writes are sent when the service is back', async () => {
+  await startGateway('reset');
+  await fillCache();
+  await stopService('reset');
   const { token } = await lock('/docs/report.txt');
-  const held = { if: `(${token})` };
-  expect((await send('PUT', '/docs/report.txt', held, 'report v2')).status).toBe(204);
+  const withToken = { if: `(${token})` };
+  expect((await send('PUT', '/docs/report.txt', withToken, 'report v2')).status).toBe(204);
   expect((await send('PUT', '/docs/new.txt', {}, 'new')).status).toBe(201);
   expect((await send('PUT', '/docs/shared.txt', {}, 'shared, ours')).status).toBe(204);
-  await stop();
-  await start('reset');
+  await stopGateway();
+  await startGateway('reset');
 
   expect(await read('/docs/report.txt')).toBe('200 report v2');
   expect((await stat('/docs/new.txt')).status).toBe(207);
   expect((await send('PUT', '/docs/report.txt', {}, 'not mine')).status).toBe(423);
-  expect((await send('PUT', '/docs/report.txt', held, 'report v3')).status).toBe(204);
+  expect((await send('PUT', '/docs/report.txt', withToken, 'report v3')).status).toBe(204);
   expect((await send('PUT', '/docs/new.txt', {}, 'newer')).status).toBe(204);
   expect((await send('UNLOCK', '/docs/report.txt', { 'lock-token': token })).status).toBe(204);
-  // What is in the folder is not known any more.
+  // The restart emptied the metadata cache.
   expectRefusedForNow(await list('/docs/'));
   expectRefusedForNow(await send('GET', '/docs/other.txt'));
   expectRefusedForNow(await stat('/docs/unknown.txt'));
   expectRefusedForNow(await send('PUT', '/docs/unknown.txt', {}, 'text'));
 
   await store('/docs/shared.txt', 'shared, theirs');
-  await comeBack();
+  await startService();
   expect(await stored('/docs/report.txt')).toBe('report v3');
   expect(await stored('/docs/new.txt')).toBe('newer');
   expect(await stored('/docs/shared.txt')).toBe('shared, theirs');
-  const paths = Object.keys(await truthBelow(service, '/docs'));
+  const paths = Object.keys(await storedTree(service, '/docs'));
   const copies = paths.filter((path) => path.includes('conflicted copy'));
   expect(copies).toHaveLength(1);
   expect(await stored(copies[0] ?? '')).toBe('shared, ours');

@@ -8,20 +8,20 @@ import { temporaryDirectory } from '../support/program.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-/** Two gateways before one account, with one Redis. */
+/** Two gateways on one account share one Redis. */
 let service: TestService;
 let redis: TestRedis;
 let directory: { readonly path: string; remove(): Promise<void> };
 const gateways: Gateway[] = [];
-/** What they logged as errors. */
+/** Fields of the errors that the gateways logged. */
 let errors: (LogFields | undefined)[];
 
 beforeEach(async () => {
   errors = [];
   directory = await temporaryDirectory();
   [service, redis] = await Promise.all([startTestService(), startRedis()]);
-  await startOne();
-  await startOne();
+  await startNextGateway();
+  await startNextGateway();
 });
 afterEach(async () => {
   for (const gateway of gateways.splice(0)) await gateway.close();
@@ -30,7 +30,7 @@ afterEach(async () => {
   await directory.remove();
 });
 
-async function startOne(): Promise<void> {
+async function startNextGateway(): Promise<void> {
   const own = join(directory.path, String(gateways.length));
   const { url, token } = service;
   const drive = {
@@ -56,13 +56,13 @@ async function startOne(): Promise<void> {
   gateways.push(await startGateway(config, log));
 }
 
-interface Asked {
+interface RequestParts {
   readonly headers?: Record<string, string>;
   readonly body?: string;
 }
 
-/** Asks gateway 0 or 1. */
-async function ask(gateway: 0 | 1, method: string, path: string, { headers = {}, body }: Asked = {}) {
+/** Sends a request to gateway 0 or 1. */
+async function ask(gateway: 0 | 1, method: string, path: string, { headers = {}, body }: RequestParts = {}) {
   const url = new URL(path, gateways[gateway]?.url);
   const response = await fetch(url, { method, headers, ...(body !== undefined && { body }) });
   return { status: response.status, headers: response.headers, text: await response.text() };
@@ -76,7 +76,7 @@ const setProperty = (text: string) => `<D:propertyupdate xmlns:D="DAV:" xmlns:t=
 
 const FIND_PROPERTY = `<D:propfind xmlns:D="DAV:" xmlns:t="urn:test"><D:prop><t:colour/></D:prop></D:propfind>`;
 
-test('a lock that one gave is honoured, shown, refreshed and released by the other', async () => {
+test('a lock made through one gateway is enforced, shown, refreshed and released by another on the same Redis', async () => {
   expect((await ask(0, 'PUT', '/a', { body: 'one' })).status).toBe(201);
   const locked = await ask(0, 'LOCK', '/a', { body: LOCK, headers: { Timeout: 'Second-600' } });
   expect(locked.status).toBe(200);
@@ -90,7 +90,7 @@ test('a lock that one gave is honoured, shown, refreshed and released by the oth
   expect((await ask(0, 'PUT', '/a', { body: 'three' })).status).toBe(204);
 });
 
-test('a property that one set is shown by the other, also in a listing that it has shown before', async () => {
+test('a dead property set through one gateway appears at once in a listing that another on the same Redis has cached', async () => {
   await ask(0, 'MKCOL', '/folder');
   await ask(0, 'PUT', '/folder/a', { body: 'one' });
   const listing = async (gateway: 0 | 1) =>
@@ -103,7 +103,7 @@ test('a property that one set is shown by the other, also in a listing that it h
   }
 });
 
-test('an empty file that one holds back is seen by the other, which takes its body', async () => {
+test('a placeholder made through one gateway is listed by another on the same Redis, and a PUT there stores its content', async () => {
   const before = await ask(1, 'PROPFIND', '/', { headers: { Depth: '1' } });
   expect([before.status, (await ask(1, 'GET', '/new')).status]).toEqual([207, 404]);
   expect((await ask(0, 'PUT', '/new', { body: '' })).status).toBe(201);
@@ -114,7 +114,7 @@ test('an empty file that one holds back is seen by the other, which takes its bo
   await eventually(async () => expect((await ask(0, 'GET', '/new')).text).toBe('the body'));
 });
 
-test('COPY works on a fresh Redis and takes the dead properties along', async () => {
+test('COPY on a fresh Redis copies the file and its dead properties', async () => {
   expect((await ask(0, 'PUT', '/a', { body: 'one' })).status).toBe(201);
   expect((await ask(0, 'PROPPATCH', '/a', { body: setProperty('red') })).status).toBe(207);
   const Destination = new URL('/b', gateways[0]?.url).href;
@@ -124,7 +124,7 @@ test('COPY works on a fresh Redis and takes the dead properties along', async ()
   expect(found.text).toContain('red');
 });
 
-test('what is set aside through one is read, moved and removed through the other', async () => {
+test('a local file made through one gateway is read and moved through another on the same Redis, and deleted for both', async () => {
   expect((await ask(0, 'PUT', '/._a', { body: 'fork' })).status).toBe(201);
   expect((await ask(1, 'GET', '/._a')).text).toBe('fork');
   const to = new URL('/._b', gateways[1]?.url).href;
@@ -135,7 +135,7 @@ test('what is set aside through one is read, moved and removed through the other
   expect((await ask(1, 'GET', '/._b')).status).toBe(404);
 });
 
-test('while Redis is away a write is refused for a while, and the file stays as it is', async () => {
+test('PUT while Redis is away answers 503 with Retry-After, logs the reason and keeps the old content', async () => {
   await ask(0, 'PUT', '/a', { body: 'one' });
   await redis.kill();
   const refused = await ask(0, 'PUT', '/a', { body: 'two' });

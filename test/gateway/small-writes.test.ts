@@ -6,7 +6,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { download, put, rpc } from '../support/service-client.ts';
 import { UpstreamCalls } from '../support/upstream-calls.ts';
 
-/** Clients that write small files at once. */
+/** Number of clients that write small files at once. */
 const CLIENTS = 8;
 
 /** One service for all tests. The drive of each is a folder of its own, `root`. */
@@ -44,7 +44,7 @@ afterEach(async () => {
 const textOf = (path: string) => `the content of ${path}`;
 const CREATE = { headers: { 'if-none-match': '*' } };
 
-/** Lets all clients write, each one file after the other. Returns the statuses of the answers by path. */
+/** Lets all clients write at once, each one file after the other. Returns the statuses of the answers by path. */
 async function writeAll(faults: FaultSettings, filesEach = 4): Promise<ReadonlyMap<string, number>> {
   service.service.setFaults(faults);
   const statuses = new Map<string, number>();
@@ -76,7 +76,7 @@ async function expectAllStored(statuses: ReadonlyMap<string, number>): Promise<v
 
 const isCommit = (route: string) => /^(upload|upload_session\/finish(_batch_v2)?)$/.test(route);
 
-test('small files that are written at once share calls and commits, and cause no contention', async () => {
+test('small files written at once share API calls and commits, and cause no write contention', async () => {
   const statuses = await writeAll({ 'latency-write-ms': 50, 'contention-hold-ms': 20 }, 8);
   const calls = upstream.take();
   await expectAllStored(statuses);
@@ -86,7 +86,7 @@ test('small files that are written at once share calls and commits, and cause no
   expect(gateway.warnings.filter(({ reason }) => reason === 'contention')).toEqual([]);
 });
 
-test('small files that are written at once under a rate limit are all stored, each once', async () => {
+test('small files written at once under a rate limit are all stored, each once', async () => {
   const statuses = await writeAll({
     'latency-write-ms': 20,
     'contention-hold-ms': 5,
@@ -99,7 +99,7 @@ test('small files that are written at once under a rate limit are all stored, ea
 });
 
 test.each(Array.from({ length: effort(1) }, (_, index) => index + 1))(
-  'small files that are written at once are all stored, each once, when answers are lost (seed %d)',
+  'small files written at once are all stored, each once, when answers are lost (seed %d)',
   async (seed) => {
     const statuses = await writeAll({
       'latency-write-ms': 20,
@@ -113,12 +113,12 @@ test.each(Array.from({ length: effort(1) }, (_, index) => index + 1))(
   },
 );
 
-test('small files whose upload sessions end before the commit are stored by one call each', async () => {
+test('small files written at once are all stored, each once, when upload sessions end before the commit', async () => {
   const statuses = await writeAll({ 'latency-write-ms': 20, 'session-lifetime-seconds': 0.001 });
   await expectAllStored(statuses);
 });
 
-test('a small file that meets another file answers 412, and those committed with it are stored', async () => {
+test('of small files written at once with If-None-Match: *, the one whose path exists answers 412 and the others are stored', async () => {
   await put(service, `${root}/d/3`, 'theirs');
   service.service.setFaults({ 'latency-write-ms': 50, 'contention-hold-ms': 5 });
   const statuses = await Promise.all(
@@ -132,7 +132,7 @@ test('a small file that meets another file answers 412, and those committed with
   expect((await download(service, `${root}/d/4`)).text).toBe('ours 4');
 });
 
-test('one of several PUTs that replace the same revision wins, and the others answer 412', async () => {
+test('of eight PUTs at once with the same If-Match, one replaces the file and the others answer 412', async () => {
   const [first] = clients;
   const made = await first?.send('PUT', '/d/same', { body: Buffer.from('base') });
   const match = { headers: { 'if-match': String(made?.headers.etag) } };
@@ -149,10 +149,13 @@ test('one of several PUTs that replace the same revision wins, and the others an
   expect((await download(service, `${root}/d/same`)).text).toBe(`by ${winner}`);
 });
 
-test('small files are stored when another client leaves in the middle of its body', async () => {
+test('small files are stored when another client disconnects in the middle of its body, and its file is not', async () => {
   service.service.setFaults({ 'latency-write-ms': 50, 'contention-hold-ms': 5 });
-  const [leaver, ...others] = clients;
-  const left = leaver?.send('PUT', '/d/left', { body: Buffer.alloc(10_000, 'x'), leaveAfterBytes: 5_000 });
+  const [disconnecting, ...others] = clients;
+  const left = disconnecting?.send('PUT', '/d/left', {
+    body: Buffer.alloc(10_000, 'x'),
+    leaveAfterBytes: 5_000,
+  });
   const stored = others.map(async (client, number) => {
     const body = Buffer.from(`ours ${number}`);
     return (await client.send('PUT', `/d/${number}`, { ...CREATE, body })).status;
@@ -163,7 +166,7 @@ test('small files are stored when another client leaves in the middle of its bod
   expect(await rpc(service, 'files/get_metadata', { path: `${root}/d/left` })).toMatchObject({ status: 409 });
 });
 
-test('small files and changes of folders at the same time cause no contention', async () => {
+test('small files and changes to folders at once succeed without write contention', async () => {
   service.service.setFaults({ 'latency-write-ms': 20, 'contention-hold-ms': 20 });
   const work = clients.map(async (client, number) => {
     const folder = `/d/f${number}`;

@@ -13,14 +13,14 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { rpc } from '../support/service-client.ts';
 
 const MIB = 1024 * 1024;
-/** Parts of one upload that are under way. */
+/** Maximum size of the parts of one upload that are in flight, in bytes. */
 const SENT_BYTES = UPLOAD_LIMITS.inFlightMax * UPLOAD_LIMITS.partBytes;
-/** The same, and the part being gathered. */
+/** `SENT_BYTES` and the part that is being filled. */
 const PARTS_BYTES = SENT_BYTES + UPLOAD_LIMITS.partBytes;
-/** How long the service takes for each part: longer than Finder, which gives up after 30 s without progress. */
+/** Time the service takes for each part, in ms. Finder gives up after 30 s without progress. */
 const PART_MS = 40_000;
 const PIECE_BYTES = 256 * 1024;
-/** Longer than the parts, 4 MiB of spool for each 5 s of `PART_MS`, and the buffers of a connection. */
+/** Longer than the parts, the 4 MiB spooled in each 5 s of `PART_MS`, and a connection's buffers together. */
 const BODY = pseudoRandomBytes(100 * MIB, 1);
 
 let clock: ManualClock;
@@ -39,7 +39,7 @@ afterEach(async () => {
   await clock.during(service.close());
 });
 
-/** Waits in real time, for sockets and disks. */
+/** Waits in real time, because sockets and disks do not follow the clock. */
 async function until(isDone: () => boolean): Promise<void> {
   while (!isDone()) await pause(5);
 }
@@ -52,7 +52,7 @@ function spooledBytes(): number {
 }
 
 /** Sends a PUT as Finder does, in chunks and with the length in a header of its own; counts the bytes handed over. */
-function copy(path: string) {
+function startPut(path: string) {
   const sent = { bytes: 0, answer: '', request: undefined as ClientRequest | undefined };
   const outgoing = request(`${gateway.url}${path}`, {
     method: 'PUT',
@@ -81,8 +81,8 @@ function copy(path: string) {
 const spoolFiles = () => readdirSync(gateway.spoolDirectory).length;
 
 /**
- * Lets the 5 s pass after which a body that nobody reads is spooled by another 4 MiB, and waits in real time until that
- * is done or the file is gone: for a second, because the body may have been read meanwhile, or without limit.
+ * Advances the clock by the 5 s after which an unread body has another 4 MiB spooled, and waits in real time until that
+ * is done or the file is gone: at most a second, because the body may have been read meanwhile, or without a limit.
  */
 async function untilSpooled({ isCertain = false } = {}): Promise<void> {
   const before = spooledBytes();
@@ -91,9 +91,9 @@ async function untilSpooled({ isCertain = false } = {}): Promise<void> {
   for (let waitedMs = 0; !isDone() && (isCertain || waitedMs < 1_000); waitedMs += 5) await pause(5);
 }
 
-test('a chunked PUT makes progress at least every 15 s while the service throttles, and is stored whole', async () => {
+test('a chunked PUT to a slow service makes progress at least every 15 s, and is stored whole', async () => {
   service.service.setFaults({ 'latency-write-ms': PART_MS });
-  const sent = copy('/big');
+  const sent = startPut('/big');
   await until(() => sent.bytes > SENT_BYTES);
   let stillMs = 0;
   for (let passedMs = 0; passedMs < PART_MS - 5_000; passedMs += 5_000) {
@@ -101,7 +101,7 @@ test('a chunked PUT makes progress at least every 15 s while the service throttl
     await untilSpooled({ isCertain: stillMs === 10_000 });
     stillMs = spooledBytes() > before ? 0 : stillMs + 5_000;
   }
-  // Far more than the parts that may be in memory.
+  // Far more than the parts in memory.
   expect(sent.bytes).toBeGreaterThan(PARTS_BYTES + 8 * MIB);
   expect(spoolFiles()).toBe(1);
   service.service.setFaults({});
@@ -114,9 +114,9 @@ test('a chunked PUT makes progress at least every 15 s while the service throttl
   expect(spoolFiles()).toBe(0);
 });
 
-test('a PUT whose client leaves while it is spooled leaves nothing on the disk and commits nothing', async () => {
+test('a PUT whose client disconnects while it is spooled leaves no spool file and commits nothing', async () => {
   service.service.setFaults({ 'latency-write-ms': PART_MS });
-  const sent = copy('/big');
+  const sent = startPut('/big');
   await until(() => sent.bytes > SENT_BYTES);
   while (spoolFiles() === 0) await untilSpooled();
   expect(spoolFiles()).toBe(1);

@@ -23,7 +23,7 @@ interface Line {
   readonly fields: LogFields | undefined;
 }
 
-/** What has to end, the last begun first. */
+/** Closers of everything that is open, in the order of opening. */
 const closers: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
@@ -66,7 +66,7 @@ async function open(url: string): Promise<Opened> {
   };
 }
 
-/** What `openRedisState` throws. */
+/** Returns the error that `openRedisState` throws. */
 async function refusal(url: string): Promise<StateUnavailable> {
   const error = await open(url).then(
     () => new Error('it opened'),
@@ -74,14 +74,14 @@ async function refusal(url: string): Promise<StateUnavailable> {
   );
   expect(error).toBeInstanceOf(StateUnavailable);
   expect(isStartFailure(error)).toBe(true);
-  // The line above has shown it.
+  // `toBeInstanceOf` above has checked the type.
   const failure = error as StateUnavailable;
   expect(failure.message).not.toContain('\n');
   return failure;
 }
 
-describe('a Redis that cannot be used is refused at start', () => {
-  test('nothing listens there', async () => {
+describe('opening a Redis that cannot be used', () => {
+  test('opening an address where nothing listens fails and says to start Redis or correct the address', async () => {
     const port = await freePort();
     const { message } = await refusal(`redis://127.0.0.1:${port}/3`);
     expect(message).toBe(
@@ -89,19 +89,19 @@ describe('a Redis that cannot be used is refused at start', () => {
     );
   });
 
-  test('a password is wrong, missing or not looked for, and never told', async () => {
+  test('opening a Redis with a wrong or missing password fails, and no error shows a password', async () => {
     const redis = await redisWith('--requirepass', 'right');
     const wrong = await refusal(`redis://:SECRET@127.0.0.1:${redis.port}`);
     expect(wrong.message).toContain(`redis://:***@127.0.0.1:${redis.port}`);
     expect(wrong.message).toContain('refuses the password');
     expect(inspect(wrong, { depth: 9, showHidden: true })).not.toContain('SECRET');
     expect((await refusal(redis.url)).message).toContain('wants a password');
-    const gone = await refusal(`redis://ann:SECRET@127.0.0.1:${await freePort()}`);
-    expect(inspect(gone, { depth: 9, showHidden: true })).not.toContain('SECRET');
+    const unreachable = await refusal(`redis://ann:SECRET@127.0.0.1:${await freePort()}`);
+    expect(inspect(unreachable, { depth: 9, showHidden: true })).not.toContain('SECRET');
     await open(`redis://:right@127.0.0.1:${redis.port}`);
   });
 
-  test('it hangs', async () => {
+  test('opening a Redis that hangs fails with no answer within 10 s', async () => {
     const redis = await redisWith();
     redis.pause();
     const clock = new ManualClock();
@@ -111,7 +111,7 @@ describe('a Redis that cannot be used is refused at start', () => {
     redis.resume();
   });
 
-  test('another version of davgate has written it', async () => {
+  test('opening a Redis with state in another format fails and leaves the state unchanged', async () => {
     const redis = await redisWith();
     await sayToRedis(redis, 'SET davgate:format 2');
     expect((await refusal(redis.url)).message).toContain('another version of davgate');
@@ -119,27 +119,30 @@ describe('a Redis that cannot be used is refused at start', () => {
     await open(`${redis.url}/1`);
   });
 
-  test('there is no such database', async () => {
+  test('opening a Redis database that does not exist fails with that reason', async () => {
     const redis = await redisWith();
     expect((await refusal(`${redis.url}/99`)).message).toContain('no such database');
   });
 });
 
-describe('what Redis may forget is told at start', () => {
+describe('log lines about data that Redis may lose', () => {
   test.each([
     [['--appendonly', 'no'], 'warn', /forgets locks and properties when it stops; .*appendonly yes/],
     [['--appendfsync', 'everysec'], 'info', /may lose its last second/],
     [['--maxmemory-policy', 'allkeys-lru'], 'warn', /when its memory is full; .*noeviction/],
-  ])('%j', async (settings, level, event) => {
-    const { lines } = await open((await redisWith(...settings)).url);
-    expect(lines).toEqual([expect.objectContaining({ level, event: expect.stringMatching(event) })]);
-  });
+  ])(
+    'opening a Redis with %j logs one line at level %s about data it may lose',
+    async (settings, level, event) => {
+      const { lines } = await open((await redisWith(...settings)).url);
+      expect(lines).toEqual([expect.objectContaining({ level, event: expect.stringMatching(event) })]);
+    },
+  );
 
-  test('nothing where it forgets nothing', async () => {
+  test('opening a Redis that loses no data logs nothing', async () => {
     expect((await open((await redisWith()).url)).lines).toEqual([]);
   });
 
-  test('a Redis that does not tell its settings is used all the same', async () => {
+  test('a Redis that does not tell its settings is used after a warning', async () => {
     const redis = await redisWith();
     await sayToRedis(redis, 'ACL SETUSER gate on >pass ~davgate* +@all -config');
     const { state, lines } = await open(`redis://gate:pass@127.0.0.1:${redis.port}`);
@@ -152,25 +155,25 @@ describe('what Redis may forget is told at start', () => {
   });
 });
 
-describe('a Redis that goes away', () => {
-  test('acknowledged before it was killed is there after it, and the gateway goes on by itself', async () => {
+describe('a Redis that goes away or hangs', () => {
+  test('acknowledged changes survive a kill of Redis, and a call made while Redis is away succeeds after its restart', async () => {
     const redis = await redisWith();
-    const { state, lines, logged } = await open(redis.url);
+    const { state, clock, lines, logged } = await open(redis.url);
     const { locks, properties, localFiles, placeholders } = state.drive('d');
-    const taken = [];
+    const created = [];
     for (let count = 0; count < 20; count++) {
-      taken.push(await locks.create(NOW_MS, lockOn(`/${count}`)));
+      created.push(await locks.create(NOW_MS, lockOn(`/${count}`)));
       await properties.change(`id:${count}`, [{ set: property('a') }]);
     }
     await localFiles.put(localFileAt('/._x', bytes('fork')), bytes('fork'));
     await placeholders.put(placeholderAt('/new'));
     await redis.kill();
     await logged('the shared state is away; trying to reach it again');
-    // Asked while it is away: it waits for the return.
-    const waiting = locks.create(NOW_MS, lock);
+    // Called while Redis is away; waits for its return.
+    const creating = locks.create(NOW_MS, lock);
     await redis.start();
-    expect(await waiting).toEqual(lock);
-    expect(await locks.all(NOW_MS)).toEqual(expect.arrayContaining([...taken, lock]));
+    expect(await clock.duringSlowly(creating)).toEqual(lock);
+    expect(await locks.all(NOW_MS)).toEqual(expect.arrayContaining([...created, lock]));
     const ids = Array.from({ length: 20 }, (_, count) => `id:${count}`);
     expect((await properties.of(ids)).size).toBe(20);
     expect((await localFiles.read(path('/._x')))?.toString()).toBe('fork');
@@ -181,7 +184,20 @@ describe('a Redis that goes away', () => {
     ]);
   });
 
-  test('what finds no Redis in time fails, and is not done later', async () => {
+  test('a command that Redis refuses while it loads its data is repeated until it is loaded', async () => {
+    // Redis answers between loads of 1,024 commands: five times within two and a half seconds.
+    const redis = await redisWith('--key-load-delay', '500');
+    const { state, clock, logged } = await open(redis.url);
+    await sayToRedis(redis, `EVAL "for n = 1, 5000 do redis.call('SET', 'key' .. n, n) end" 0`);
+    await redis.kill();
+    await logged('the shared state is away; trying to reach it again');
+    const creating = state.drive('d').locks.create(NOW_MS, lock);
+    const started = redis.start();
+    expect(await clock.duringSlowly(creating)).toEqual(lock);
+    await started;
+  });
+
+  test('a call that Redis does not answer within 10 s fails and is not carried out later', async () => {
     const redis = await redisWith();
     const { state, clock, logged } = await open(redis.url);
     const { locks } = state.drive('d');
@@ -199,21 +215,21 @@ describe('a Redis that goes away', () => {
     expect(await locks.all(NOW_MS)).toEqual([]);
   });
 
-  test('what is under way when it dies fails at once', async () => {
+  test('a call in flight when Redis is killed fails at once and changes nothing', async () => {
     const redis = await redisWith();
     const { state } = await open(redis.url);
     redis.pause();
-    const asked = state.drive('d').locks.create(NOW_MS, lock);
-    // Sent by the end of this turn; the answer never comes.
+    const creating = state.drive('d').locks.create(NOW_MS, lock);
+    // The command is sent by the end of this turn of the event loop, and never answered.
     await new Promise((resolve) => setImmediate(resolve));
-    const failing = expect(asked).rejects.toThrow(StateUnavailable);
+    const failing = expect(creating).rejects.toThrow(StateUnavailable);
     await redis.kill();
     await failing;
     await redis.start();
     expect(await state.drive('d').locks.all(NOW_MS)).toEqual([]);
   });
 
-  test('one that hangs fails what is asked of it in time, and holds up no close', async () => {
+  test('a call to a Redis that hangs fails after 10 s, and the state can still be closed', async () => {
     const redis = await redisWith();
     const { state, clock } = await open(redis.url);
     redis.pause();
@@ -224,19 +240,19 @@ describe('a Redis that goes away', () => {
     redis.resume();
   });
 
-  test('changes that were asked for before the close are kept; later ones are refused', async () => {
+  test('a change requested before the state is closed is kept, and one requested after it is refused', async () => {
     const redis = await redisWith();
     const { state } = await open(redis.url);
-    const asked = state.drive('d').locks.create(NOW_MS, lock);
+    const creating = state.drive('d').locks.create(NOW_MS, lock);
     await state.close();
-    expect(await asked).toEqual(lock);
+    expect(await creating).toEqual(lock);
     await expect(state.drive('d').locks.release(lock.token)).rejects.toThrow('closed');
     expect(await (await open(redis.url)).state.drive('d').locks.all(NOW_MS)).toEqual([lock]);
   });
 });
 
-describe('a Redis that takes no writes', () => {
-  test('because its memory is full: says so, and nothing is half done', async () => {
+describe('a Redis that refuses writes', () => {
+  test('changes in a Redis whose memory is full fail with that reason, and nothing is half done', async () => {
     const redis = await redisWith('--maxmemory-policy', 'noeviction');
     const { state } = await open(redis.url);
     const { locks, localFiles, properties } = state.drive('d');
@@ -250,7 +266,7 @@ describe('a Redis that takes no writes', () => {
       () => localFiles.copy(path('/a'), path('/b'), () => 'aside:new'),
     ])
       await expect(change()).rejects.toThrow('its memory is full; raise maxmemory or free some');
-    // A move takes no more room than there was, and happens whole.
+    // A move needs no more memory and succeeds.
     await localFiles.move(path('/a'), path('/c'));
     await sayToRedis(redis, 'CONFIG SET maxmemory 0');
     expect(await locks.all(NOW_MS)).toEqual([]);
@@ -259,7 +275,7 @@ describe('a Redis that takes no writes', () => {
     expect(await localFiles.get(path('/a/._x'))).toBeUndefined();
   });
 
-  test('because it is a replica: says so', async () => {
+  test('a change in a Redis replica fails and asks for the address of the primary', async () => {
     const redis = await redisWith();
     const { state } = await open(redis.url);
     await sayToRedis(redis, `REPLICAOF 127.0.0.1 ${await freePort()}`);
@@ -269,8 +285,8 @@ describe('a Redis that takes no writes', () => {
   });
 });
 
-describe('what only Redis could get wrong', () => {
-  test('two drives, and two databases, know nothing of each other', async () => {
+describe('state in Redis', () => {
+  test('drives of one Redis, and databases of one Redis, share no locks, local files or properties', async () => {
     const redis = await redisWith();
     const { state } = await open(redis.url);
     const one = state.drive('one');
@@ -290,7 +306,7 @@ describe('what only Redis could get wrong', () => {
     expect((await one.properties.of(['id:1'])).size).toBe(1);
   });
 
-  test('of many who ask two gateways for one lock at once, exactly one gets it', async () => {
+  test('of 60 locks requested at once for one path through two gateways, exactly one is created', async () => {
     const redis = await redisWith();
     const gateways = [(await open(redis.url)).state.drive('d'), (await open(redis.url)).state.drive('d')];
     const wanted = Array.from({ length: 60 }, () => lockOn('/a/b'));
@@ -301,7 +317,7 @@ describe('what only Redis could get wrong', () => {
     for (const { locks } of gateways) expect(await locks.all(NOW_MS)).toHaveLength(1);
   });
 
-  test('changes of one id that two gateways make at once all hold', async () => {
+  test('changes to the properties of one id that two gateways make at once are all kept', async () => {
     const redis = await redisWith();
     const gateways = [(await open(redis.url)).state.drive('d'), (await open(redis.url)).state.drive('d')];
     const names = Array.from({ length: 60 }, (_, index) => `n${index}`);
@@ -317,7 +333,7 @@ describe('what only Redis could get wrong', () => {
       ).toEqual(names.sort());
   });
 
-  test('a token that is taken is a mistake, and changes nothing', async () => {
+  test('creating a lock with the token of another lock fails and changes nothing', async () => {
     const { state } = await open((await redisWith()).url);
     const { locks } = state.drive('d');
     await locks.create(NOW_MS, lock);
@@ -327,7 +343,7 @@ describe('what only Redis could get wrong', () => {
     expect(await locks.all(NOW_MS)).toEqual([lock]);
   });
 
-  test('names whose key has another length than the name move with all below', async () => {
+  test('local files are moved and copied with folders whose names have another length in lower case', async () => {
     const { state } = await open((await redisWith()).url);
     const { localFiles } = state.drive('d');
     // In lower case Ⱥ takes one byte more.
@@ -342,7 +358,7 @@ describe('what only Redis could get wrong', () => {
     expect((await localFiles.read(path('/copy/İ/._Ⱥ')))?.toString()).toBe('fork');
   });
 
-  test('times of far years and of before 1970 are not rounded', async () => {
+  test('modification times of the year 9999 and before 1970 are not rounded', async () => {
     const { state } = await open((await redisWith()).url);
     const { localFiles } = state.drive('d');
     for (const modifiedMs of [253_402_300_799_999, -86_400_001]) {
@@ -353,7 +369,7 @@ describe('what only Redis could get wrong', () => {
     }
   });
 
-  test('the version of the properties does not come back when Redis has lost some changes', async () => {
+  test('the version of the properties still increases when Redis has lost earlier changes', async () => {
     const redis = await redisWith();
     const { state } = await open(redis.url);
     const { properties } = state.drive('d');
@@ -364,7 +380,7 @@ describe('what only Redis could get wrong', () => {
     expect(await properties.version()).toBeGreaterThan(before);
   });
 
-  test('a question for very many ids is answered whole', async () => {
+  test('times of 2,500 ids are returned by one call', async () => {
     const { state } = await open((await redisWith()).url);
     const { times } = state.drive('d');
     const ids = Array.from({ length: 2_500 }, (_, index) => `id:${index}`);

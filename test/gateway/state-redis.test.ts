@@ -51,7 +51,7 @@ async function takingTurns<K extends keyof DriveState>(
   });
 }
 
-/** Returns locks whose every second call goes through another gateway. A claim ends at both: only its maker renews it. */
+/** Returns locks whose every second call goes through another gateway. Claims are ended at both. */
 async function locksInTurns(): Promise<Locks> {
   const [one, other] = await openTwo();
   let calls = 0;

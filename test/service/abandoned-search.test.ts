@@ -16,7 +16,7 @@ async function endless(signal: AbortSignal): Promise<never> {
 test.each([
   ['files/search_v2', { query: 'note' }],
   ['files/search', { path: '', query: 'note' }],
-])('%s ends its search when the client leaves in the middle of it', async (name, argument) => {
+])('%s ends its search when the client disconnects', async (name, argument) => {
   const service = await startTestService();
   const search = vi.mocked(matchesOf).mockClear();
   search.mockImplementation((_storage, _namespace, _search, signal) => endless(signal));

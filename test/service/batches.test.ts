@@ -22,8 +22,8 @@ function folder(path: string): object {
   return { name: path.split('/').at(-1), path_lower: path.toLowerCase(), path_display: path, id: ID };
 }
 
-describe('create_folder_batch', () => {
-  test('a few folders are there at once; entries in order, each with its own outcome', async () => {
+describe('files/create_folder_batch', () => {
+  test('create_folder_batch of a few folders answers at once, each entry in its place with its own outcome', async () => {
     await put(service, '/Taken', 'text');
     const answered = await call('create_folder_batch', {
       paths: ['/Made/B', '/Taken', '/made/b', '/Made/b//c', '/Made/A'],
@@ -46,7 +46,7 @@ describe('create_folder_batch', () => {
     ]);
   });
 
-  test('a path named twice gives the same folder twice, also with autorename', async () => {
+  test('create_folder_batch answers the same folder twice for a path named twice, also with autorename', async () => {
     await call('create_folder_v2', { path: '/Twice' });
     const { json } = await call('create_folder_batch', { paths: ['/Twice', '/Twice'], autorename: true });
     const { entries } = json as { entries: object[] };
@@ -56,7 +56,7 @@ describe('create_folder_batch', () => {
     expect(entries[0]).toEqual(entries[1]);
   });
 
-  test('many, or by wish, by a job', async () => {
+  test('create_folder_batch of 120 folders, or with force_async, answers with a job', async () => {
     const paths = Array.from({ length: 120 }, (_, index) => `/Many/${index}`);
     const entries = await finished(service, 'create_folder_batch', { paths });
     expect(entries).toEqual(paths.map((path) => ({ '.tag': 'success', metadata: folder(path) })));
@@ -64,14 +64,14 @@ describe('create_folder_batch', () => {
     expect(launched.json).toEqual(JOB);
   });
 
-  test('nothing to do is done', async () => {
+  test('create_folder_batch of no paths answers complete without entries', async () => {
     const { json } = await call('create_folder_batch', { paths: [] });
     expect(json).toEqual({ '.tag': 'complete', entries: [] });
   });
 });
 
-describe('delete_batch', () => {
-  test('always by a job; what was there, or why not', async () => {
+describe('files/delete_batch', () => {
+  test('delete_batch answers with a job, and each entry has the deleted metadata or its own failure', async () => {
     await put(service, '/Del/File', 'text');
     await put(service, '/Del/Kept', 'text');
     await put(service, '/Del/Folder/x', 'text');
@@ -113,7 +113,7 @@ describe.each([
   ['move', false],
   ['copy', true],
 ] as const)('%s_batch_v2', (verb, copies) => {
-  test('by a job, one after the other; each entry succeeds or fails by itself', async () => {
+  test(`${verb}_batch_v2 runs its entries in order in a job, and each succeeds or fails by itself`, async () => {
     const root = `/${verb}`;
     await put(service, `${root}/a`, 'text');
     await put(service, `${root}/b`, 'text');
@@ -152,7 +152,7 @@ describe.each([
     expect((await stat(`${root}/a`))['id']).toBe(copies ? before['id'] : undefined);
   });
 
-  test('autorename', async () => {
+  test(`${verb}_batch_v2 with autorename takes a free name`, async () => {
     await put(service, `/${verb}-again/a`, 'text');
     await put(service, `/${verb}-again/b`, 'text');
     const entries = await finished(service, `${verb}_batch_v2`, {
@@ -162,7 +162,7 @@ describe.each([
     expect(entries).toMatchObject([{ success: { name: 'b (1)' } }]);
   });
 
-  test('needs an entry, and no more than 1,000', async () => {
+  test(`${verb}_batch_v2 of no entries or of 1,001 answers 400`, async () => {
     const entry = { from_path: '/a', to_path: '/b' };
     for (const entries of [[], Array(1001).fill(entry)]) {
       const answered = await call(`${verb}_batch_v2`, { entries });
@@ -183,7 +183,7 @@ function relocationFailure(tag: string, inner: object): object {
   return { '.tag': 'failure', failure: { '.tag': 'relocation_error', relocation_error: error } };
 }
 
-describe('jobs', () => {
+describe('jobs of batches', () => {
   const checks = [
     'create_folder_batch/check',
     'delete_batch/check',
@@ -193,17 +193,20 @@ describe('jobs', () => {
   ];
   const unknown = refusal(409, 'invalid_async_job_id', { '.tag': 'invalid_async_job_id' });
 
-  test.each(checks)('%s of no job, or one of another kind', async (check) => {
-    expect(refusalIn(await call(check, { async_job_id: 'dbjid:unknown' }))).toEqual(unknown);
-    const other = check.startsWith('delete') ? 'copy_batch_v2' : 'delete_batch';
-    const entries = other === 'delete_batch' ? [] : [{ from_path: '/a', to_path: '/b' }];
-    const { json } = await call(other, { entries });
-    const { async_job_id } = json as { async_job_id: string };
-    expect(refusalIn(await call(check, { async_job_id }))).toEqual(unknown);
-    expect((await call(check, { async_job_id: '' })).status).toBe(400);
-  });
+  test.each(checks)(
+    '%s answers invalid_async_job_id for an unknown job and for one of another kind',
+    async (check) => {
+      expect(refusalIn(await call(check, { async_job_id: 'dbjid:unknown' }))).toEqual(unknown);
+      const other = check.startsWith('delete') ? 'copy_batch_v2' : 'delete_batch';
+      const entries = other === 'delete_batch' ? [] : [{ from_path: '/a', to_path: '/b' }];
+      const { json } = await call(other, { entries });
+      const { async_job_id } = json as { async_job_id: string };
+      expect(refusalIn(await call(check, { async_job_id }))).toEqual(unknown);
+      expect((await call(check, { async_job_id: '' })).status).toBe(400);
+    },
+  );
 
-  test('belong to their account', async () => {
+  test('delete_batch/check answers invalid_async_job_id for a job of another account', async () => {
     const other = service.service.addAccount({
       email: 'other@example.org',
       givenName: 'O',
@@ -218,7 +221,7 @@ describe('jobs', () => {
     expect(refusalIn(asked)).toEqual(unknown);
   });
 
-  test('are told of for a day', async () => {
+  test('delete_batch/check answers the result of a job for 24 hours and invalid_async_job_id afterwards', async () => {
     const { json } = await call('delete_batch', { entries: [] });
     const { async_job_id } = json as { async_job_id: string };
     await finished(service, 'delete_batch', { entries: [] });
@@ -229,12 +232,12 @@ describe('jobs', () => {
     expect(refusalIn(await call('delete_batch/check', { async_job_id }))).toEqual(unknown);
   });
 
-  test('an account with very many waiting is told to come back', async () => {
+  test('an account with 100 jobs under way gets 429 and Retry-After for one more', async () => {
     const stopped = new ManualClock();
     const crowded = await startTestService({ faults: { 'contention-hold-ms': 1 }, clock: stopped });
     const launch = () =>
       rpc(crowded, 'files/move_batch_v2', { entries: [{ from_path: '/a', to_path: '/b' }] });
-    // The clock stands still, so the first job never gets to its commit.
+    // The clock does not advance, so that the first job never reaches its commit.
     const launched = await Promise.all(Array.from({ length: 101 }, launch));
     expect(launched.map(({ status }) => status).sort()).toEqual([...Array(100).fill(200), 429]);
     crowded.service.setFaults({});
@@ -248,7 +251,7 @@ describe('jobs', () => {
   });
 });
 
-test('a service that closes lets the entries under way finish, and leaves the rest', async () => {
+test('a service that closes lets the step of a batch under way finish, and drops the rest', async () => {
   const stopped = new ManualClock();
   const first = await startTestService({ faults: { 'contention-hold-ms': 1 }, clock: stopped });
   const paths = Array.from({ length: 200 }, (_, index) => `/Rest/${index}`);

@@ -9,7 +9,7 @@ import { pseudoRandomBytes } from '../support/bytes.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { download, put, rpc, upload } from '../support/service-client.ts';
 
-/** Two blocks in files, and a small one in the database. */
+/** Content of two blocks, both in files. */
 const LARGE = pseudoRandomBytes(4 * 1024 * 1024 + 100_000, 1);
 const SECOND_BLOCK = LARGE.subarray(4 * 1024 * 1024);
 
@@ -43,7 +43,7 @@ async function found(onProgress: (progress: CheckProgress) => void = () => {}): 
 const blockFile = (bytes: Uint8Array) =>
   join(dataDirectory, 'blocks', createHash('sha256').update(bytes).digest('hex'));
 
-/** Changes rows behind the service's back, as a failing disk or a stranger might. */
+/** Closes the service and changes rows of its database. */
 async function corrupt(sql: string): Promise<void> {
   await service.close();
   const database = new Sqlite(join(dataDirectory, 'storage.sqlite'));
@@ -58,7 +58,7 @@ async function flipByte(file: string): Promise<void> {
   await writeFile(file, bytes);
 }
 
-test('a sound directory has nothing to tell, and every byte was looked at', async () => {
+test('a check of a sound data directory reports nothing and reads every byte', async () => {
   let last: CheckProgress | undefined;
   expect(
     await found((progress) => {
@@ -69,7 +69,7 @@ test('a sound directory has nothing to tell, and every byte was looked at', asyn
   expect(last).toEqual({ blocks: 6, totalBlocks: 6, bytes, totalBytes: bytes });
 });
 
-describe('a block', () => {
+describe('check of blocks', () => {
   const ofLarge = (why: string) => [
     expect.stringMatching(
       new RegExp(
@@ -78,22 +78,22 @@ describe('a block', () => {
     ),
   ];
 
-  test('whose bytes have changed is told by the path of its file', async () => {
+  test('a check reports a changed block with the path of its file', async () => {
     await flipByte(blockFile(SECOND_BLOCK));
     expect(await found()).toEqual(ofLarge('its bytes have changed'));
   });
 
-  test('that is missing', async () => {
+  test('a check reports a missing block with the path of its file', async () => {
     await rm(blockFile(SECOND_BLOCK));
     expect(await found()).toEqual(ofLarge('its file is missing'));
   });
 
-  test('that is cut short', async () => {
+  test('a check reports a truncated block with the path of its file', async () => {
     await truncate(blockFile(SECOND_BLOCK), 50);
     expect(await found()).toEqual(ofLarge('it has 50 bytes instead of 100000'));
   });
 
-  test('of several files is told for each, also for what was overwritten and deleted', async () => {
+  test('a check reports a damaged block for each of its files, also overwritten and deleted ones', async () => {
     await put(service, '/photos/Large.jpg', 'replaced');
     await put(service, '/copy.jpg', LARGE);
     await put(service, '/gone.jpg', LARGE);
@@ -107,7 +107,7 @@ describe('a block', () => {
     ]);
   });
 
-  test('of very many files names some of them and counts the others', async () => {
+  test('a check of a damaged block of 31 revisions names 20 and counts the others', async () => {
     for (let copy = 0; copy < 30; copy++)
       await rpc(service, 'files/copy_v2', { from_path: '/small.txt', to_path: `/copies/${copy}` });
     await corrupt(`UPDATE block_bytes SET bytes = CAST('smell' AS BLOB) WHERE bytes = CAST('small' AS BLOB)`);
@@ -116,14 +116,14 @@ describe('a block', () => {
     expect(lines.at(-1)).toMatch(/^… and 11 more revisions: block [0-9a-f]{64}: its bytes have changed$/);
   });
 
-  test('of an unfinished upload', async () => {
+  test('a check reports a missing block of an unfinished upload session', async () => {
     await rm(blockFile(pseudoRandomBytes(70_000, 2)));
     expect(await found()).toEqual([
       expect.stringMatching(/its file is missing \(from byte 0 on of the unfinished upload session pid_/),
     ]);
   });
 
-  test('in the database whose bytes are gone', async () => {
+  test('a check reports a block missing from the database', async () => {
     await corrupt(`DELETE FROM block_bytes WHERE bytes = CAST('small' AS BLOB)`);
     expect(await found()).toEqual([
       expect.stringMatching(/:\/small\.txt \(current, .*its bytes are not in the database$/),
@@ -131,7 +131,7 @@ describe('a block', () => {
   });
 });
 
-describe('a row', () => {
+describe('check of rows', () => {
   const at = (path: string, what: string) => [`${email}:${path}: ${what}`];
 
   test.each([
@@ -190,12 +190,12 @@ describe('a row', () => {
         'cursors cannot be checked: the key or the tag of the data directory is missing or has another form',
       ],
     ],
-  ])('%s', async (_, sql, expected) => {
+  ])('a check reports a row %s', async (_, sql, expected) => {
     await corrupt(sql);
     expect(await found()).toEqual(expected());
   });
 
-  test('of a content with another size or hash is told by the files that have it', async () => {
+  test('a check reports a wrong size or hash of a content by the files that have it', async () => {
     await corrupt(`UPDATE content SET size = size + 1, hash = replace(hash, substr(hash, 1, 4), 'beef')
       WHERE id = (SELECT content FROM revision WHERE path = '/deleted.txt')`);
     const lines = await found();
@@ -206,7 +206,7 @@ describe('a row', () => {
     ]);
   });
 
-  test('whose block list has a hole', async () => {
+  test('a check reports a hole in a block list', async () => {
     await corrupt(`DELETE FROM content_block WHERE position = 0
       AND content = (SELECT content FROM revision WHERE path LIKE '%Large.jpg' ORDER BY number DESC LIMIT 1)`);
     const lines = (await found()).map((line) => line.replace(/.*?\): /, ''));
@@ -214,7 +214,7 @@ describe('a row', () => {
     expect(lines).toContain('its content hash is not that of its blocks');
   });
 
-  test('of the index of words that is missing or wrong is told by the name that it is for', async () => {
+  test('a check reports missing and wrong rows of the word index by their names', async () => {
     await corrupt(`DELETE FROM word WHERE word IN ('small', 'deleted');
       INSERT INTO word SELECT ns, 'strange', name_key FROM word WHERE word = 'large'`);
     expect((await found()).sort()).toEqual([
@@ -224,7 +224,7 @@ describe('a row', () => {
     ]);
   });
 
-  test('that refers to nothing', async () => {
+  test('a check reports a missing revision of an entry', async () => {
     await corrupt(`DELETE FROM revision WHERE name = 'small.txt'`);
     const lines = await found();
     expect(lines).toContain(`${email}:/small.txt: its revision is missing`);
@@ -232,14 +232,14 @@ describe('a row', () => {
   });
 });
 
-describe('a database', () => {
-  test('with damaged pages is told of, and the blocks are looked at all the same', async () => {
+describe('check of databases', () => {
+  test('a check reports damaged pages of the database', async () => {
     for (let file = 0; file < 300; file++)
       await put(service, `/many/${'long name '.repeat(15)}${file}`, `${file}`);
     await service.close();
     const file = join(dataDirectory, 'storage.sqlite');
     const bytes = await readFile(file);
-    // Every page that is nearly full of rows of the tree loses its header.
+    // Overwrites the header of each page with rows of the tree.
     let spoiled = 0;
     for (let page = 4096; page < bytes.length; page += 4096) {
       if (!bytes.subarray(page, page + 4096).includes('long name')) continue;
@@ -252,37 +252,37 @@ describe('a database', () => {
     expect(lines.some((line) => line.startsWith('the database'))).toBe(true);
   });
 
-  test('that is none', async () => {
+  test('a check reports a storage.sqlite that is no database', async () => {
     await service.close();
     await writeFile(join(dataDirectory, 'storage.sqlite'), pseudoRandomBytes(10_000, 3));
     expect(await found()).toEqual([expect.stringMatching(/storage\.sqlite is damaged/)]);
   });
 
-  test('that a service has open is not touched', async () => {
+  test('a check of a data directory in use is refused and leaves the service working', async () => {
     const checking = checkService(dataDirectory, () => {}).next();
     await expect(checking).rejects.toMatchObject({ reason: 'in-use' });
     expect((await download(service, '/small.txt')).text).toBe('small');
   });
 
-  test('of accounts that is gone', async () => {
+  test('a check reports a missing accounts.sqlite', async () => {
     await service.close();
     await rm(join(dataDirectory, 'accounts.sqlite'));
     expect(await found()).toEqual(['accounts.sqlite is missing: no account can be reached']);
   });
 
-  test('that is not there', async () => {
+  test('a check of a missing data directory fails with the reason unusable', async () => {
     const nothing = checkService(join(dataDirectory, 'nothing'), () => {}).next();
     await expect(nothing).rejects.toMatchObject({ reason: 'unusable' });
   });
 });
 
-test('what a killed service left is looked at as the next start would see it', async () => {
+test('a check after a kill ignores what the next start would clean up', async () => {
   await corrupt(`UPDATE setting SET value = 0 WHERE name = 'closed'`);
   await writeFile(join(dataDirectory, 'blocks', 'a'.repeat(64)), 'half a block');
   expect(await found()).toEqual([]);
 });
 
-test('a flipped byte on disk is found on read over HTTP and never served as good', async () => {
+test('a download of a damaged block breaks off, whole and by range', async () => {
   await flipByte(blockFile(SECOND_BLOCK));
   const { token, url } = service;
   const headers = {

@@ -7,11 +7,11 @@ import { connectRaw, type RawConnection } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { download, put, rpc } from '../support/service-client.ts';
 
-const complaints: string[] = [];
+const logged: string[] = [];
 const log: Log = {
   info: () => undefined,
-  warn: (event) => complaints.push(event),
-  error: (event) => complaints.push(event),
+  warn: (event) => logged.push(event),
+  error: (event) => logged.push(event),
 };
 
 let service: TestService;
@@ -24,7 +24,7 @@ afterAll(() => service.close());
 const portOf = ({ url }: TestService) => Number(new URL(url).port);
 const raw = (text: string, on = service) => connectRaw(portOf(on), text);
 
-/** The service says so once it reads the body: then the request is under way. */
+/** The service answers 100 Continue when it reads the body, which shows that the request has begun. */
 const CONTINUE = 'Expect: 100-continue';
 
 function uploadHead(path: string, headers: readonly string[], on = service): string {
@@ -44,19 +44,19 @@ async function exists(path: string): Promise<boolean> {
   return (await rpc(service, 'files/get_metadata', { path })).status === 200;
 }
 
-/** The store is idle once a later write has gone through: what an earlier request would do, it has done. */
+/** Waits until the storage has finished earlier requests, by a write after them. */
 async function settled(): Promise<void> {
   await put(service, '/settled', String(Math.random()));
 }
 
-describe('an upload whose client goes away', () => {
+describe('aborted uploads', () => {
   test.each<[string, string, (connection: RawConnection) => void]>([
     ['reset, of known length', 'Content-Length: 9', ({ socket }) => socket.resetAndDestroy()],
     ['ended, of known length', 'Content-Length: 9', ({ socket }) => socket.end()],
     ['reset, chunked', 'Transfer-Encoding: chunked', ({ socket }) => socket.resetAndDestroy()],
     ['ended, chunked', 'Transfer-Encoding: chunked', ({ socket }) => socket.end()],
     ['garbage for a chunk', 'Transfer-Encoding: chunked', ({ send }) => send('zzz\r\nnonsense\r\n')],
-  ])('commits nothing: %s', async (name, framing, leave) => {
+  ])('an upload whose client breaks it off commits nothing: %s', async (name, framing, leave) => {
     const path = `/gone/${name}`;
     const connection = raw(uploadHead(path, [framing, CONTINUE]));
     await connection.until('100 Continue');
@@ -65,10 +65,10 @@ describe('an upload whose client goes away', () => {
     await connection.closed();
     await settled();
     expect(await exists(path)).toBe(false);
-    expect(complaints).toEqual([]);
+    expect(logged).toEqual([]);
   });
 
-  test('in a session: the part is not taken', async () => {
+  test('an append to a session whose client resets the connection adds no bytes', async () => {
     const started = await fetch(`${service.url}/2/files/upload_session/start`, {
       method: 'POST',
       headers: {
@@ -99,8 +99,8 @@ describe('an upload whose client goes away', () => {
   });
 });
 
-describe('an upload that is refused before its body has come', () => {
-  test('can be sent to its end, and then hears why', async () => {
+describe('uploads that are refused early', () => {
+  test('a refused upload of 32 MiB is read to its end, and its client gets the 409', async () => {
     const body = Buffer.alloc(32 * 1024 * 1024, 1);
     const answer = raw(uploadHead('no-slash', [`Content-Length: ${body.length}`]));
     answer.send(body);
@@ -109,7 +109,7 @@ describe('an upload that is refused before its body has come', () => {
     expect(answer.socket.errored).toBe(null);
   });
 
-  test('leaves its connection good for the next, if it was short', async () => {
+  test('a connection on which a short upload was refused takes the next request', async () => {
     const answer = raw(uploadHead('no-slash', ['Content-Length: 100000']));
     expect(await answer.until('malformed_path')).toMatch(/^HTTP\/1\.1 409 /);
     answer.send(Buffer.alloc(100_000, 1));
@@ -117,13 +117,13 @@ describe('an upload that is refused before its body has come', () => {
     expect(await answer.closed()).toContain('"name":"after-refusal"');
   });
 
-  test('hears so at once, and need not send it', async () => {
+  test('a refused upload gets its 409 before it has sent any of its body', async () => {
     const answer = raw(uploadHead('no-slash', ['Content-Length: 157286400']));
     expect(await answer.until('malformed_path')).toMatch(/^HTTP\/1\.1 409 /);
     answer.socket.destroy();
   });
 
-  test('Expect: 100-continue is not told to go on', async () => {
+  test('an upload with Expect: 100-continue gets 409 at once where it is refused, and 100 where it is not', async () => {
     const headers = ['Content-Length: 4', 'Expect: 100-continue'];
     const refused = raw(uploadHead('no-slash', headers));
     expect(await refused.closed()).toMatch(/^HTTP\/1\.1 409 /);
@@ -134,7 +134,7 @@ describe('an upload that is refused before its body has come', () => {
     taken.socket.destroy();
   });
 
-  test('with no end, it is refused at 150 MiB', async () => {
+  test('an upload in chunks without an end is refused at 150 MiB and stores nothing', async () => {
     const answer = raw(uploadHead('/endless', ['Transfer-Encoding: chunked']));
     const chunk = Buffer.concat([
       Buffer.from('1000000\r\n'),
@@ -148,7 +148,7 @@ describe('an upload that is refused before its body has come', () => {
     expect(await exists('/endless')).toBe(false);
   });
 
-  test('Content-Encoding is not taken for the bytes', async () => {
+  test('an upload with Content-Encoding answers 400 and stores nothing', async () => {
     const answer = raw(uploadHead('/zipped', ['Content-Encoding: gzip', 'Content-Length: 4']));
     answer.send('text');
     expect(await answer.until('Content-Encoding')).toMatch(/^HTTP\/1\.1 400 /);
@@ -157,20 +157,20 @@ describe('an upload that is refused before its body has come', () => {
   });
 });
 
-test('an upload in chunks, of a length not told before, is whole', async () => {
+test('an upload in chunks without Content-Length is stored whole', async () => {
   const connection = raw(uploadHead('/chunked', ['Transfer-Encoding: chunked', 'Connection: close']));
   connection.send('5\r\nsome \r\n4\r\ntext\r\n0\r\n\r\n');
   expect(await connection.closed()).toContain('"size":9');
   expect((await download(service, '/chunked')).text).toBe('some text');
 });
 
-test('requests sent one behind the other are answered in their order', async () => {
+test('pipelined requests are answered in their order', async () => {
   const both = raw(`${uploadHead('/first', ['Content-Length: 3'])}one`);
   both.send(`${uploadHead('/second', ['Content-Length: 3', 'Connection: close'])}two`);
   expect(await both.closed()).toMatch(/"name":"first"[\s\S]*"name":"second"/);
 });
 
-describe('what is no request', () => {
+describe('malformed requests', () => {
   test.each([
     ['400 Bad Request', 'nonsense\r\n\r\n'],
     ['400 Bad Request', 'GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n'],
@@ -189,13 +189,13 @@ describe('what is no request', () => {
     ],
     ['400 Bad Request', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n'],
     ['417 Expectation Failed', 'POST / HTTP/1.1\r\nHost: x\r\nExpect: coffee\r\n\r\n'],
-  ])('case %# is answered %s, with an id', async (status, text) => {
+  ])('the malformed request %# is answered %s, with an id', async (status, text) => {
     const answer = await raw(text).closed();
     expect(answer.slice(9, 9 + status.length)).toBe(status);
     expect(answer).toMatch(/\r\nX-Dropbox-Request-Id: [0-9a-f]{32}\r\n/i);
   });
 
-  test('a broken chunk of an upload is answered 400', async () => {
+  test('an upload with a broken chunk is answered 400 and stores nothing', async () => {
     const connection = raw(uploadHead('/bad-chunk', ['Transfer-Encoding: chunked', CONTINUE]));
     await connection.until('100 Continue');
     connection.send('zzz\r\nnonsense\r\n');
@@ -203,19 +203,19 @@ describe('what is no request', () => {
     expect(await exists('/bad-chunk')).toBe(false);
   });
 
-  test('a HEAD that cannot be read is refused without a body', async () => {
+  test('a malformed HEAD request is answered 400 without a body', async () => {
     const answer = await raw('HEAD /a b HTTP/1.1\r\nHost: x\r\n\r\n').closed();
     expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\n\r\n$/);
   });
 
-  test('the service goes on', async () => {
+  test('the service serves uploads and downloads after malformed requests', async () => {
     await put(service, '/going-on', 'text');
     expect((await download(service, '/going-on')).text).toBe('text');
   });
 });
 
-describe('a download', () => {
-  test('that its client leaves holds nothing up', async () => {
+describe('abandoned downloads', () => {
+  test('a download that its client abandons logs no error, and its file can be removed', async () => {
     const bytes = Buffer.alloc(64 * 1024 * 1024, 7);
     await put(service, '/left', bytes);
     const outgoing = request(`${service.url}/2/files/download`, {
@@ -228,18 +228,18 @@ describe('a download', () => {
     outgoing.on('error', () => undefined);
     incoming.destroy();
     await rpc(service, 'files/permanently_delete', { path: '/left' });
-    expect(complaints).toEqual([]);
+    expect(logged).toEqual([]);
   });
 });
 
-describe('closing', () => {
+describe('close of the service', () => {
   const poll = async (on: TestService) => {
     const { json } = await rpc(on, 'files/list_folder/get_latest_cursor', { path: '' });
     const argument = { ...(json as object), timeout: 480 };
     return rpc(on, 'files/list_folder/longpoll', argument, { token: null });
   };
 
-  test('answers long polls, lets writes finish, and takes no more', async () => {
+  test('a closing service answers long polls, lets writes finish and refuses new connections', async () => {
     const clock = new ManualClock();
     const closing = await startTestService({ clock });
     const waiting = poll(closing);
@@ -256,7 +256,7 @@ describe('closing', () => {
     await closing.close();
   });
 
-  test('lets a slow reader have all of its download', async () => {
+  test('a closing service sends a slow reader all of its download', async () => {
     const closing = await startTestService({ clock: new ManualClock() });
     await put(closing, '/large', Buffer.alloc(32 * 1024 * 1024, 7));
     const response = await new Promise<IncomingMessage>((resolve) => {
@@ -270,7 +270,7 @@ describe('closing', () => {
     await closed;
   });
 
-  test('does not wait for ever', async () => {
+  test('a closing service ends a stalled upload after 30 s', async () => {
     const clock = new ManualClock();
     const closing = await startTestService({ clock });
     const stuck = raw(uploadHead('/stuck', ['Content-Length: 8', CONTINUE], closing), closing);
@@ -283,7 +283,7 @@ describe('closing', () => {
   });
 });
 
-test('a port that is taken is an error that names it, and the directory stays free', async () => {
+test('a service on a port that is taken fails with an error that names it, and leaves its data directory free', async () => {
   const listen = { host: '127.0.0.1', port: portOf(service) };
   await expect(startTestService({ listen })).rejects.toThrow(
     /127\.0\.0\.1:\d+: another program uses that port/,
@@ -297,7 +297,7 @@ test('a port that is taken is an error that names it, and the directory stays fr
   await other.close();
 });
 
-test('a directory that another service works in is refused, and named', async () => {
+test('a service on a data directory that another one uses fails with an error that names it', async () => {
   const { dataDirectory } = service;
   await expect(startTestService({ dataDirectory })).rejects.toThrow(dataDirectory);
   expect((await rpc(service, 'check/user', {})).status).toBe(200);

@@ -15,20 +15,20 @@ const call = (name: string, argument: unknown) => rpc(service, name, argument);
 describe('files/upload', () => {
   const send = (argument: object, body = 'text') => upload(service, 'files/upload', argument, { body });
 
-  test('answers FileMetadata without a tag', async () => {
+  test('files/upload answers FileMetadata without a tag', async () => {
     const answered = await send({ path: '/Ab/C.txt' });
     expect(answered.status).toBe(200);
     expect(answered.headers.get('content-type')).toBe('application/json');
     expect(answered.json).toEqual(fileShape('/Ab/C.txt', 'C.txt'));
   });
 
-  test('keeps client_modified', async () => {
+  test('files/upload keeps client_modified', async () => {
     const answered = await send({ path: '/dated', client_modified: '2001-02-03T04:05:06Z' });
     expect(answered.json).toMatchObject({ client_modified: '2001-02-03T04:05:06Z' });
   });
 
   test.each(['', 'no-slash', 'rev:a1c10ce0dd78', 'ns:x/y', '/a//b', '/..', '/a/../b', '/end/', '/\0'])(
-    'refuses the path %j as malformed_path, with a session id',
+    'files/upload refuses the path %j as malformed_path, with a session id',
     async (path) => {
       expect(refusalIn(await send({ path }))).toEqual(
         refusal(409, 'path/malformed_path', {
@@ -52,14 +52,14 @@ describe('files/upload', () => {
     ['/up/.DS_Store', 'add', 'path/disallowed_name', { '.tag': 'disallowed_name' }],
     ['ns:1/elsewhere', 'add', 'path/no_write_permission', { '.tag': 'no_write_permission' }],
     ['id:AAAAAAAAAAAAAAAAAAAAAA', 'add', 'path/malformed_path', { '.tag': 'malformed_path' }],
-  ])('refuses %s with mode %s: %s', async (path, mode, summary, reason) => {
+  ])('files/upload refuses %s with mode %s: %s', async (path, mode, summary, reason) => {
     await put(service, '/up/file', 'other');
     expect(refusalIn(await send({ path, mode }))).toEqual(
       refusal(409, summary, { '.tag': 'path', reason, upload_session_id: expect.any(String) }),
     );
   });
 
-  test('update: replaces the revision named, and no other', async () => {
+  test('files/upload with mode update replaces the file at that revision and answers a conflict at any other', async () => {
     const { rev, id } = await put(service, '/updated', 'one');
     const mode = { '.tag': 'update', update: rev };
     const second = await send({ path: '/updated', mode }, 'two');
@@ -70,7 +70,7 @@ describe('files/upload', () => {
     expect((await download(service, '/updated')).text).toBe('two');
   });
 
-  test('a bad hash of the body stores nothing', async () => {
+  test('files/upload with a wrong content_hash answers content_hash_mismatch and stores nothing', async () => {
     const answered = await send({ path: '/hashed', content_hash: '0'.repeat(64) });
     expect(refusalIn(answered)).toEqual(
       refusal(409, 'content_hash_mismatch', { '.tag': 'content_hash_mismatch' }),
@@ -79,14 +79,14 @@ describe('files/upload', () => {
     expect((await send({ path: '/hashed', content_hash: TEXT_HASH })).status).toBe(200);
   });
 
-  test('more than 150 MiB is payload_too_large', async () => {
+  test('files/upload of more than 150 MiB answers payload_too_large and stores nothing', async () => {
     const body = Buffer.alloc(150 * 1024 * 1024 + 1);
     const answered = await upload(service, 'files/upload', { path: '/large' }, { body });
     expect(refusalIn(answered)).toEqual(refusal(409, 'payload_too_large', { '.tag': 'payload_too_large' }));
     expect((await call('files/get_metadata', { path: '/large' })).status).toBe(409);
   });
 
-  test('the account full: insufficient_space', async () => {
+  test('files/upload beyond the account’s limit answers path/insufficient_space', async () => {
     const account = service.service.addAccount({
       email: 'small@example.org',
       givenName: 'S',
@@ -102,7 +102,7 @@ describe('files/upload', () => {
 });
 
 describe('files/get_metadata', () => {
-  test('tells a file, a folder and a deletion apart by tag', async () => {
+  test('files/get_metadata tags a file, a folder and a deletion', async () => {
     await put(service, '/Meta/File', 'text');
     await put(service, '/Meta/Gone', 'text');
     await call('files/delete_v2', { path: '/Meta/Gone' });
@@ -119,7 +119,7 @@ describe('files/get_metadata', () => {
     });
   });
 
-  test('finds by id, by revision and by namespace path', async () => {
+  test('files/get_metadata finds a file by id, by revision and by namespace path', async () => {
     const { id, rev } = await put(service, '/Forms/File', 'text');
     const account = await call('users/get_current_account', null);
     const { root_info: root } = account.json as { root_info: { home_namespace_id: string } };
@@ -133,13 +133,13 @@ describe('files/get_metadata', () => {
     [{ path: 'rev:0123456789abcdef' }, 'not_found'],
     [{ path: 'ns:1/x' }, 'not_found'],
     [{ path: '/a/' }, 'malformed_path'],
-  ])('refuses %j: path/%s', async (argument, tag) => {
+  ])('files/get_metadata of %j answers path/%s', async (argument, tag) => {
     expect(refusalIn(await call('files/get_metadata', argument))).toEqual(
       refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } }),
     );
   });
 
-  test('names with line breaks and separators of lines are names', async () => {
+  test('files/get_metadata finds names with line breaks, line separators and emoji', async () => {
     for (const name of ['a\nb', 'a\r\nb', 'a\u2028b', '\u{1f600} ä']) {
       await put(service, `/Names/${name}`, 'text');
       const answered = await call('files/get_metadata', { path: `/Names/${name}` });
@@ -149,7 +149,7 @@ describe('files/get_metadata', () => {
 });
 
 describe('files/download', () => {
-  test('refuses the root by the place where it was named', async () => {
+  test('files/download of the root answers 400 and names where the path was given', async () => {
     const refused = 'path: The root folder is unsupported.';
     const inHeader = await download(service, '/');
     expect([inHeader.status, inHeader.text]).toEqual([
@@ -168,7 +168,7 @@ describe('files/download', () => {
     ]);
   });
 
-  test('answers the bytes, with the metadata in a header', async () => {
+  test('files/download answers the bytes, with the metadata in a header', async () => {
     const stored = await put(service, '/Down/ü.txt', 'text');
     const answered = await download(service, '/down/Ü.TXT');
     expect(answered.status).toBe(200);
@@ -183,7 +183,7 @@ describe('files/download', () => {
     expect(JSON.parse(result)).toEqual(stored);
   });
 
-  test('GET with ?arg= and ?authorization= does the same', async () => {
+  test('files/download by GET takes its argument and token from the query', async () => {
     await put(service, '/Down/got ü', 'text');
     const query = new URLSearchParams({
       arg: JSON.stringify({ path: '/Down/got ü' }),
@@ -199,7 +199,7 @@ describe('files/download', () => {
     ['bytes=-3', 'ext', 'bytes 1-3/4'],
     ['bytes=-30', 'text', 'bytes 0-3/4'],
     ['bytes=3-900', 't', 'bytes 3-3/4'],
-  ])('Range: %s', async (range, text, contentRange) => {
+  ])('files/download with Range: %s answers 206 and that part', async (range, text, contentRange) => {
     const stored = await put(service, '/Down/ranged', 'text');
     const answered = await download(service, '/Down/ranged', { headers: { range } });
     expect(answered.status).toBe(206);
@@ -208,41 +208,47 @@ describe('files/download', () => {
     expect(JSON.parse(answered.headers.get('dropbox-api-result') ?? '')).toEqual(stored);
   });
 
-  test('several ranges far apart are ignored', async () => {
+  test('files/download ignores a Range header with ranges far apart', async () => {
     await put(service, '/Down/long', 'x'.repeat(1000));
     const answered = await download(service, '/Down/long', { headers: { range: 'bytes=0-0,900-901' } });
     expect([answered.status, answered.text.length]).toEqual([200, 1000]);
   });
 
-  test('a suffix of an empty file is all of it', async () => {
+  test('files/download answers a suffix range of an empty file with 200', async () => {
     await put(service, '/Down/nothing-in-it', '');
     const answered = await download(service, '/Down/nothing-in-it', { headers: { range: 'bytes=-1' } });
     expect([answered.status, answered.headers.get('content-length')]).toEqual([200, '0']);
   });
 
-  test.each(['bytes=3-1', 'bytes=-', 'lines=1-2', 'bytes=a-b'])('Range: %s is ignored', async (range) => {
-    await put(service, '/Down/ranged', 'text');
-    const answered = await download(service, '/Down/ranged', { headers: { range } });
-    expect([answered.status, answered.text]).toEqual([200, 'text']);
-  });
+  test.each(['bytes=3-1', 'bytes=-', 'lines=1-2', 'bytes=a-b'])(
+    'files/download ignores the malformed header Range: %s',
+    async (range) => {
+      await put(service, '/Down/ranged', 'text');
+      const answered = await download(service, '/Down/ranged', { headers: { range } });
+      expect([answered.status, answered.text]).toEqual([200, 'text']);
+    },
+  );
 
   test.each([
     ['/Down/short', 'text', 'bytes=4-', 4],
     ['/Down/short', 'text', 'bytes=-0', 4],
     ['/Down/empty', '', 'bytes=0-', 0],
-  ])('a range outside of %s (%j): %s is 416 with JSON', async (path, body, range, sizeBytes) => {
-    await put(service, path, body);
-    const answered = await download(service, path, { headers: { range } });
-    expect(refusalIn(answered)).toEqual(refusal(416, 'range/not_satisfiable', { '.tag': 'other' }));
-    expect(answered.headers.get('content-range')).toBe(`bytes */${sizeBytes}`);
-  });
+  ])(
+    'files/download of %s (%j) answers the range %s outside it with 416 and JSON',
+    async (path, body, range, sizeBytes) => {
+      await put(service, path, body);
+      const answered = await download(service, path, { headers: { range } });
+      expect(refusalIn(answered)).toEqual(refusal(416, 'range/not_satisfiable', { '.tag': 'other' }));
+      expect(answered.headers.get('content-range')).toBe(`bytes */${sizeBytes}`);
+    },
+  );
 
   test.each([
     (rev: string) => `W/"${rev}"`,
     (rev: string) => `"${rev}"`,
     (rev: string) => rev,
     (rev: string) => `"other", W/"${rev}"`,
-  ])('If-None-Match form %# of the revision is 304', async (headerOf) => {
+  ])('files/download answers 304 to If-None-Match with the revision in form %#', async (headerOf) => {
     const { rev } = await put(service, '/Down/known', 'text');
     const headers = { 'if-none-match': headerOf(String(rev)) };
     const answered = await download(service, '/Down/known', { headers });
@@ -250,7 +256,7 @@ describe('files/download', () => {
     expect(answered.headers.get('etag')).toBe(`W/"${rev}"`);
   });
 
-  test('an old revision stays readable by rev:', async () => {
+  test('files/download answers an old revision by rev: path and by the rev argument', async () => {
     const { rev } = await put(service, '/Down/twice', 'old');
     await put(service, '/Down/twice', 'new');
     expect((await download(service, `rev:${rev}`)).text).toBe('old');
@@ -262,7 +268,7 @@ describe('files/download', () => {
     ['/Down', 'not_file'],
     ['/Down/nothing', 'not_found'],
     ['/Down/', 'malformed_path'],
-  ])('refuses %s: path/%s', async (path, tag) => {
+  ])('files/download of %s answers path/%s', async (path, tag) => {
     await put(service, '/Down/x', 'text');
     expect(refusalIn(await download(service, path))).toEqual(
       refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } }),

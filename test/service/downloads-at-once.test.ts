@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** The answer to a download, of which nothing is read yet. */
+/** Starts a download. Returns its response, unread. */
 function open(path: string, range?: string): Promise<IncomingMessage> {
   const url = `${service.url}/2/files/download?arg=${encodeURIComponent(JSON.stringify({ path }))}`;
   const headers = { authorization: `Bearer ${service.token}`, ...(range && { range }) };
@@ -26,10 +26,10 @@ async function rest(answer: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-test('many downloads at once, some held up and some given up, are each their own bytes', async () => {
+test('parallel downloads, some paused and some abandoned, each have their own bytes', async () => {
   const files = Array.from({ length: 4 }, (_, seed) => pseudoRandomBytes(2 * BLOCK_BYTES + 777, seed + 1));
   for (const [index, bytes] of files.entries()) await put(service, `/file-${index}`, bytes);
-  // Held up: what they do not read has to stay as it is while others use the service's buffers.
+  // These are not read yet. Their bytes must stay unchanged while other downloads reuse the service's buffers.
   const heldUp = await Promise.all(files.map((_, index) => open(`/file-${index}`)));
   for (let round = 0; round < 5; round++) {
     const given = await open(`/file-${round % 4}`);

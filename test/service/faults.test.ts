@@ -43,8 +43,8 @@ async function downloaded(path: string, token = service.token): Promise<Buffer> 
   return Buffer.from(await response.arrayBuffer());
 }
 
-describe('the rate', () => {
-  test('what goes beyond a burst is refused with the seconds to wait, and is let in after them', async () => {
+describe('rate fault', () => {
+  test('rate-per-second refuses calls above the burst with Retry-After, and lets them in after that time', async () => {
     service.service.setFaults({ 'rate-per-second': 0.5, 'rate-burst': 3 });
     expect(await statusesOf(3, () => metadataOf('/file'))).toEqual([200, 200, 200]);
     const refused = await metadataOf('/file');
@@ -56,7 +56,7 @@ describe('the rate', () => {
     expect(await statusesOf(2, () => metadataOf('/file'))).toEqual([200, 429]);
   });
 
-  test('a refusal may be text', async () => {
+  test('rate-text-share makes the 429 a text', async () => {
     service.service.setFaults({ 'rate-per-second': 1, 'rate-text-share': 1 });
     const [, refused] = [await metadataOf('/file'), await metadataOf('/file')];
     expect(refused.status).toBe(429);
@@ -64,7 +64,7 @@ describe('the rate', () => {
     expect(refused.headers.get('retry-after')).toBe('1');
   });
 
-  test('is one for all tokens of an app, and long polls and token requests are not counted', async () => {
+  test('rate-per-second counts all tokens of an app together, and not long polls or token requests', async () => {
     service.service.setFaults({ 'rate-per-second': 1 });
     expect((await metadataOf('/file')).status).toBe(200);
     const token = await refreshedToken(service);
@@ -74,8 +74,8 @@ describe('the rate', () => {
   });
 });
 
-describe('contention within a batch', () => {
-  test('some entries come back as refused, and can be finished again', async () => {
+describe('contention-entry-share', () => {
+  test('contention-entry-share refuses some entries of finish_batch_v2, which can be finished again', async () => {
     service.service.setFaults({ 'contention-entry-share': 0.5, seed: 3 });
     const started = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -108,13 +108,13 @@ describe('contention within a batch', () => {
   });
 });
 
-describe('write contention', () => {
+describe('contention-hold-ms', () => {
   const refusedWrite = refusal(429, 'too_many_write_operations', {
     reason: { '.tag': 'too_many_write_operations' },
     retry_after: 1,
   });
 
-  test('a commit beside another is refused at once, and one after it goes through', async () => {
+  test('contention-hold-ms refuses every write beside a running commit, and none after it', async () => {
     service.service.setFaults({ 'contention-hold-ms': 100 });
     const first = rpc(service, 'files/create_folder_v2', { path: '/a' });
     await clock.untilSleeping();
@@ -136,7 +136,7 @@ describe('write contention', () => {
     expect((json as { entries: { name: string }[] }).entries.map(({ name }) => name)).toEqual(['a']);
   });
 
-  test('neither parts of a session nor reads wait for it; a finish takes its turn', async () => {
+  test('contention-hold-ms does not delay session parts and reads, and refuses a finish', async () => {
     service.service.setFaults({ 'contention-hold-ms': 100 });
     const first = rpc(service, 'files/create_folder_v2', { path: '/a' });
     await clock.untilSleeping();
@@ -154,7 +154,7 @@ describe('write contention', () => {
     expect((await downloaded('/finished')).toString()).toBe('part');
   });
 
-  test('an upload that is still sending its body keeps nobody out', async () => {
+  test('contention-hold-ms does not count an upload that is still sending its body', async () => {
     service.service.setFaults({ 'contention-hold-ms': 100 });
     let send: ReadableStreamDefaultController<Uint8Array> | undefined;
     const body = new ReadableStream<Uint8Array>({
@@ -171,7 +171,7 @@ describe('write contention', () => {
         'dropbox-api-arg': headerJson({ path: '/slow' }),
       },
       body,
-      // undici asks for it with a stream; the type does not know it.
+      // undici requires `duplex` with a stream, and its type lacks it.
       ...{ duplex: 'half' },
     });
     const folder = rpc(service, 'files/create_folder_v2', { path: '/a' });
@@ -181,8 +181,8 @@ describe('write contention', () => {
   });
 });
 
-describe('errors', () => {
-  test('hit the class of calls they are set for, before anything is done', async () => {
+describe('error faults', () => {
+  test('error shares fail the calls of their class alone, before they change anything', async () => {
     service.service.setFaults({ 'error-write-share': 1 });
     const answered = await rpc(service, 'files/delete_v2', { path: '/file' });
     expect([500, 502, 503]).toContain(answered.status);
@@ -195,7 +195,7 @@ describe('errors', () => {
     expect((await downloaded('/file')).toString()).toBe('content');
   });
 
-  test('come in bursts, and with the same seed the same way', async () => {
+  test('error-burst fails calls in bursts, repeatably for the same seed', async () => {
     const seeded = (seed: number) => {
       service.service.setFaults({ 'error-metadata-share': 0.05, 'error-burst': 4, seed });
       return statusesOf(120, () => metadataOf('/file'));
@@ -209,7 +209,7 @@ describe('errors', () => {
   });
 });
 
-test('latency makes the calls of each class wait as long as is said', async () => {
+test('latency faults delay the calls of their class by that time', async () => {
   const waits = async (call: Promise<unknown>) => {
     await clock.untilSleeping();
     const { nextMs } = clock;
@@ -227,7 +227,7 @@ test('latency makes the calls of each class wait as long as is said', async () =
   expect(await waits(rpc(service, 'files/permanently_delete', { path: '/new' }))).toBe(100);
 });
 
-test('bandwidth makes bytes take their time, in both directions', async () => {
+test('bandwidth-bytes-per-second limits uploads and downloads', async () => {
   const bytes = pseudoRandomBytes(100_000, 1);
   service.service.setFaults({ 'bandwidth-bytes-per-second': 10_000 });
   const startMs = clock.now();
@@ -238,11 +238,11 @@ test('bandwidth makes bytes take their time, in both directions', async () => {
   expect((clock.now() - sentMs) / 1000).toBeCloseTo(10, 0);
 });
 
-describe('downloads', () => {
+describe('download faults', () => {
   const bytes = pseudoRandomBytes(5_000_000, 2);
   beforeEach(async () => void (await put(service, '/big', bytes)));
 
-  /** What came before the connection broke. */
+  /** Returns the bytes received before the connection broke. */
   async function untilCut(path: string): Promise<Buffer> {
     const response = await fetch(`${service.url}/2/files/download`, {
       method: 'POST',
@@ -255,19 +255,19 @@ describe('downloads', () => {
     return Buffer.concat(chunks);
   }
 
-  test('are cut after as many bytes as is said; shorter ones come whole', async () => {
+  test('cut-after-bytes ends longer downloads after that many bytes and leaves shorter ones whole', async () => {
     service.service.setFaults({ 'cut-share': 1, 'cut-after-bytes': 4_500_000 });
     expect((await untilCut('/big')).equals(bytes.subarray(0, 4_500_000))).toBe(true);
     expect((await downloaded('/file')).toString()).toBe('content');
   });
 
-  test('are cut anywhere', async () => {
+  test('cut-share without cut-after-bytes ends downloads at random positions', async () => {
     service.service.setFaults({ 'cut-share': 1 });
     const lengths = [await untilCut('/big'), await untilCut('/big')].map(({ length }) => length);
     expect(lengths[0]).not.toBe(lengths[1]);
   });
 
-  test('have one wrong byte, and the file has none', async () => {
+  test('corrupt-share changes one byte of a download and none of the file', async () => {
     service.service.setFaults({ 'corrupt-share': 1 });
     const got = await downloaded('/big');
     expect(got.length).toBe(bytes.length);
@@ -276,7 +276,7 @@ describe('downloads', () => {
     expect((await downloaded('/big')).equals(bytes)).toBe(true);
   });
 
-  test('a share of them is what is hit', async () => {
+  test('corrupt-share of 0.5 changes about half of the downloads', async () => {
     service.service.setFaults({ 'corrupt-share': 0.5 });
     let wrong = 0;
     for (let read = 0; read < 40; read++)
@@ -286,7 +286,7 @@ describe('downloads', () => {
   });
 });
 
-test('a write whose answer is lost is done, and one that is refused says so', async () => {
+test('lost-answer-share does a write and drops its answer, and answers a refused write', async () => {
   service.service.setFaults({ 'lost-answer-share': 1 });
   await expect(put(service, '/lost', 'kept')).rejects.toThrow('fetch failed');
   await expect(rpc(service, 'files/delete_v2', { path: '/file' })).rejects.toThrow('fetch failed');
@@ -296,7 +296,7 @@ test('a write whose answer is lost is done, and one that is refused says so', as
   expect((await metadataOf('/file')).status).toBe(409);
 });
 
-test('tokens that are refreshed or come of a code end early; the one that lives until revoked does not', async () => {
+test('token-lifetime-seconds expires tokens of a refresh or a code, and not the permanent one', async () => {
   service.service.setFaults({ 'token-lifetime-seconds': 10 });
   const tokens = [await refreshedToken(service), await exchanged()];
   const calls = () =>
@@ -311,7 +311,7 @@ test('tokens that are refreshed or come of a code end early; the one that lives 
   expect((await metadataOf('/file')).status).toBe(200);
 });
 
-/** A token that came of a code. */
+/** Returns an access token from the code flow. */
 async function exchanged(): Promise<string> {
   const redirectUri = 'http://localhost:53682/';
   const { app, secret } = addApp(service, { redirectUris: [redirectUri] });
@@ -326,7 +326,7 @@ async function exchanged(): Promise<string> {
   return token;
 }
 
-test('upload sessions end early, singly and in a batch', async () => {
+test('session-lifetime-seconds expires upload sessions, singly and in a batch', async () => {
   service.service.setFaults({ 'session-lifetime-seconds': 10 });
   const start = async () => {
     const { json } = await upload(service, 'files/upload_session/start', { close: true }, { body: 'part' });
@@ -353,8 +353,8 @@ test('upload sessions end early, singly and in a batch', async () => {
   });
 });
 
-describe('settings', () => {
-  test('are read from texts', () => {
+describe('fault settings', () => {
+  test('parseFaults reads settings, the last of a name winning', () => {
     expect(parseFaults(['latency-read-ms=50', 'cut-share=0.5', 'cut-share=1'])).toEqual({
       'latency-read-ms': 50,
       'cut-share': 1,
@@ -362,14 +362,14 @@ describe('settings', () => {
   });
 
   test.each(['cut-share', 'cut-share=', 'cut-share=2', 'cut-share=-1', 'cut-share=x', 'toString=1', 'x=1'])(
-    '%s is refused by name',
+    'parseFaults refuses %s by its name',
     (text) => {
       expect(() => parseFaults([text])).toThrow(FaultSettingError);
       expect(() => parseFaults([text])).toThrow(text.split('=')[0]);
     },
   );
 
-  test('a wrong one leaves those that are on', async () => {
+  test('setFaults with an invalid value keeps the current faults', async () => {
     service.service.setFaults({ 'error-metadata-share': 1 });
     expect(() => service.service.setFaults({ 'cut-share': 7 })).toThrow(FaultSettingError);
     expect((await metadataOf('/file')).status).toBeGreaterThanOrEqual(500);

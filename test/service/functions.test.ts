@@ -39,7 +39,7 @@ const SCOPED = [...ROUTES.values()].flatMap(({ name, auth, scope, style }) =>
   scope === undefined ? [] : [{ name, auth, scope, style }],
 );
 
-/** Calls a function without a sensible argument: who may call is settled before that is looked at. */
+/** Calls a function with an empty argument. The scope is checked before the argument. */
 function callAs(authorization: string, { name, style }: Pick<Route, 'name' | 'style'>): Promise<Answered> {
   return send(`${service.url}/2/${name}`, {
     method: 'POST',
@@ -53,7 +53,7 @@ function callAs(authorization: string, { name, style }: Pick<Route, 'name' | 'st
   });
 }
 
-/** An app that may have these scopes, and a token of it that has those. */
+/** Adds an app with `appScopes` and a token of it with `scopes`. Returns both Authorization values. */
 function tokenOf(appScopes: readonly Scope[], scopes: readonly Scope[]): { token: string; basic: string } {
   const { app, secret } = addApp(service, { scopes: appScopes });
   const basic = `Basic ${Buffer.from(`${app.key}:${secret}`).toString('base64')}`;
@@ -64,23 +64,23 @@ function tokenOf(appScopes: readonly Scope[], scopes: readonly Scope[]): { token
   return { token: `Bearer ${token}`, basic };
 }
 
-describe.each(SCOPED)('$name asks for $scope', (route) => {
+describe.each(SCOPED)('$name with scope $scope', (route) => {
   const { scope, auth, name } = route;
   const others = SCOPES.filter((other) => other !== scope);
 
-  test('and a token with all others is told which one it lacks', async () => {
+  test(`${route.name} answers a token without ${route.scope} with missing_scope`, async () => {
     expect(refusalIn(await callAs(tokenOf(SCOPES, others).token, route))).toEqual(
       refusal(401, 'missing_scope', { '.tag': 'missing_scope', required_scope: scope }),
     );
   });
 
-  test('and for no other: a token with it alone is let in', async () => {
+  test(`${route.name} accepts a token with ${route.scope} alone`, async () => {
     const { status, text } = await callAs(tokenOf([scope], [scope]).token, route);
     expect(status).not.toBe(401);
     expect(text).not.toContain('scope');
   });
 
-  test('and an app that may not have it is told so, whatever its token was given', async () => {
+  test(`${route.name} answers 400 to an app without ${route.scope}, whatever the scopes of its token`, async () => {
     const { token, basic } = tokenOf(others, SCOPES);
     const calls = auth === 'user' ? [token] : [token, basic];
     for (const authorization of calls) {
@@ -94,7 +94,7 @@ describe.each(SCOPED)('$name asks for $scope', (route) => {
 });
 
 test.each([...ROUTES.values()].filter(({ scope, auth }) => scope === undefined && auth !== 'none'))(
-  '$name asks for no scope',
+  '$name needs no scope',
   async (route) => {
     const { token, basic } = tokenOf([], []);
     const { status } = await callAs(route.auth === 'app' ? basic : token, route);
@@ -116,7 +116,7 @@ test.each([
   'files/upload_v9',
   'constructor',
   '',
-])('%j, which is not here, is answered like a function that never was', async (name) => {
+])('%j, which the service does not implement, answers Unknown API function', async (name) => {
   const answered = await send(`${service.url}/2/${name}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },

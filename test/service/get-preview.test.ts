@@ -20,7 +20,7 @@ function preview(path: string, by = service): Promise<Answered> {
 const refused = (tag: string) => refusal(409, tag, { '.tag': tag });
 
 describe('files/get_preview', () => {
-  test('answers a page of HTML for comma-separated values, with the metadata in its header', async () => {
+  test('get_preview answers a table of comma-separated values as HTML, with the metadata in its header', async () => {
     const { rev } = await put(service, '/Prices.CSV', 'name,price\r\n"Nuts, ""salted""",<b>2</b>\r\n');
     const { status, headers, text } = await preview('/prices.csv');
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
@@ -31,7 +31,7 @@ describe('files/get_preview', () => {
     expect(text).not.toContain('more rows');
   });
 
-  test('shows the first thousand rows of a long table, and says that there are more', async () => {
+  test('get_preview shows the first thousand rows of a long table and says that there are more', async () => {
     await put(service, '/long.csv', Array.from({ length: 1001 }, (_, row) => `${row},x\n`).join(''));
     const { text } = await preview('/long.csv');
     expect(text).toContain('<td>999</td>');
@@ -39,7 +39,7 @@ describe('files/get_preview', () => {
     expect(text).toContain('The file has more rows than are shown here.');
   });
 
-  test('answers a drawing that is a PDF as it is', async () => {
+  test('get_preview answers an .ai file that is a PDF unchanged', async () => {
     const bytes = `%PDF-1.5\n${'x'.repeat(100_000)}`;
     await put(service, '/drawing.ai', bytes);
     const { status, headers, text } = await preview('/drawing.ai');
@@ -51,20 +51,23 @@ describe('files/get_preview', () => {
     ['/empty.ai', ''],
     ['/binary.csv', 'a\0b'],
     ['/latin1.csv', Buffer.from('name\nJos\xe9\n', 'latin1')],
-  ])('refuses %s with other bytes than its name says as unsupported_content', async (path, bytes) => {
-    await put(service, path, bytes);
-    expect(refusalIn(await preview(path))).toEqual(refused('unsupported_content'));
-  });
+  ])(
+    'get_preview of %s, whose bytes are not what its name says, answers unsupported_content',
+    async (path, bytes) => {
+      await put(service, path, bytes);
+      expect(refusalIn(await preview(path))).toEqual(refused('unsupported_content'));
+    },
+  );
 
   test.each(['/report.docx', '/sheet.xlsx', '/paper.pdf', '/notes.md', '/notes.txt', '/csv', '/photo.jpg'])(
-    'refuses %s as unsupported_extension',
+    'get_preview of %s answers unsupported_extension',
     async (path) => {
       await put(service, path, 'one,two');
       expect(refusalIn(await preview(path))).toEqual(refused('unsupported_extension'));
     },
   );
 
-  test('answers in_progress while too many previews wait, and unsupported_content for one that never ends', async () => {
+  test('get_preview answers in_progress while 32 previews wait, and unsupported_content for one that never ends', async () => {
     const clock = new ManualClock();
     const renderProcess = new URL('../support/render-processes/stuck.mjs', import.meta.url);
     const busy = await startTestService({ clock, renderProcess });
@@ -76,7 +79,7 @@ describe('files/get_preview', () => {
         const { summary } = refusalIn(await preview(name, busy)) as { summary: string };
         answers.push(summary);
       });
-      // One is being rendered, and 32 wait.
+      // One preview is being rendered, and 32 wait.
       await eventually(() => expect(answers).toEqual(['in_progress']));
       await clock.during(Promise.all(asked));
       expect(answers.slice(1)).toEqual(Array.from({ length: 33 }, () => 'unsupported_content'));

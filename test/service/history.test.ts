@@ -13,7 +13,7 @@ afterAll(() => service.close());
 const call = (name: string, argument: unknown) => rpc(service, name, argument);
 
 describe('files/list_revisions and files/restore', () => {
-  test('list newest first, tell deletion, and bring back', async () => {
+  test('list_revisions answers the newest first and the deletion, and restore brings the old content back', async () => {
     const first = await put(service, '/History', 'text');
     const second = await put(service, '/History', 'more text');
     const live = await call('files/list_revisions', { path: '/history' });
@@ -34,7 +34,7 @@ describe('files/list_revisions and files/restore', () => {
     expect((await download(service, '/History')).text).toBe('text');
   });
 
-  test('errors', async () => {
+  test('list_revisions and restore answer their errors', async () => {
     const { rev } = await put(service, '/errors/file', 'text');
     expect(refusalIn(await call('files/list_revisions', { path: '/errors' }))).toEqual(
       refusal(409, 'path/not_file', { '.tag': 'path', path: { '.tag': 'not_file' } }),

@@ -14,7 +14,7 @@ import { headerJson, put, rpc, send, sharedLink } from '../support/service-clien
 
 const anyPort = { host: '127.0.0.1', port: 0 };
 
-/** Calls a function without a sensible argument: whether it is here is settled before that is looked at. */
+/** Calls a function with an empty argument. The host is checked before the argument. */
 const call = (url: string, name: string) =>
   send(`${url}/2/${name}`, { method: 'POST', headers: { 'dropbox-api-arg': '{}' } });
 
@@ -34,14 +34,14 @@ test('a request that arrives while the content address is being opened waits, an
   });
   await expectSoon(() => resolveName).toBeDefined();
   const early = call(`http://127.0.0.1:${port}`, 'files/upload');
-  await Promise.race([early, sleep(200)]); // an answer that does not wait comes now
+  await Promise.race([early, sleep(200)]); // an answer that does not wait arrives in this time
   resolveName?.();
   const service = await starting;
   onTestFinished(() => service.close());
   expect((await early).text).toContain(`issue the request to ${service.service.contentUrl}`);
 });
 
-describe('a service with an address of its own for file bytes', () => {
+describe('service with a content address', () => {
   let service: TestService;
   let contentUrl: string;
   beforeAll(async () => {
@@ -51,7 +51,7 @@ describe('a service with an address of its own for file bytes', () => {
   afterAll(() => service.close());
 
   test.each([...ROUTES.values()].map(({ name, host }) => [name, host] as const))(
-    '%s is answered by the %s host, and the other one says where that is',
+    '%s is answered by the %s host, and refused by the other one with the right address',
     async (name, host) => {
       const [right, wrong] = host === 'content' ? [contentUrl, service.url] : [service.url, contentUrl];
       expect((await call(right, name)).text).not.toContain('Incorrect host');
@@ -63,7 +63,7 @@ describe('a service with an address of its own for file bytes', () => {
     },
   );
 
-  test('a file goes up and comes down by the content host, and its metadata by the base host', async () => {
+  test('the content host takes uploads and downloads, and the base host answers their metadata', async () => {
     const onContent = { ...service, url: contentUrl };
     const { rev } = await put(onContent, '/file', 'bytes');
     expect((await rpc(service, 'files/get_metadata', { path: '/file' })).json).toMatchObject({ rev });
@@ -74,7 +74,7 @@ describe('a service with an address of its own for file bytes', () => {
     expect(downloaded.text).toBe('bytes');
   });
 
-  test('the content host has no links, no consent page and no tokens, and the base host has them all', async () => {
+  test('the content host answers links, consent page and token endpoint with 404', async () => {
     await put({ ...service, url: contentUrl }, '/linked', 'text');
     const link = new URL(await sharedLink(service, '/linked'));
     expect(link.origin).toBe(service.url);
@@ -94,12 +94,12 @@ describe('a service with an address of its own for file bytes', () => {
     expect((await send(link.href, {})).status).toBe(200);
   });
 
-  test('a page of another site may ask either host for leave to call it', async () => {
+  test('both hosts answer a CORS preflight', async () => {
     for (const url of [service.url, contentUrl])
       expect((await send(`${url}/2/files/upload`, { method: 'OPTIONS' })).status).toBe(200);
   });
 
-  test('a port that is taken leaves the other one free', async () => {
+  test('a service whose content port is taken frees its other port', async () => {
     const taken = { host: '127.0.0.1', port: Number(new URL(service.url).port) };
     const free = await startTestService();
     const listen = { host: '127.0.0.1', port: Number(new URL(free.url).port) };
@@ -112,7 +112,7 @@ describe('a service with an address of its own for file bytes', () => {
   });
 });
 
-describe('a service with public addresses', () => {
+describe('service with public addresses', () => {
   const publicUrl = 'https://files.example.org';
   const contentPublicUrl = 'https://content.example.org/davgate';
   let service: TestService;
@@ -128,14 +128,14 @@ describe('a service with public addresses', () => {
   });
   afterAll(() => service.close());
 
-  test('makes temporary links at that of the content host, which serves them', async () => {
+  test('a temporary link begins with the public address of the content host, which serves it', async () => {
     const { json } = await rpc(service, 'files/get_temporary_link', { path: '/file' });
     const { link } = json as { link: string };
     expect(link.startsWith(`${contentPublicUrl}/cd/0/get/`)).toBe(true);
     expect((await send(link.replace(contentPublicUrl, contentUrl), {})).text).toBe('bytes');
   });
 
-  test('makes temporary links for uploads at that of the content host, which serves them', async () => {
+  test('a temporary upload link begins with the public address of the content host, which serves it', async () => {
     const commit_info = { path: '/sent' };
     const { json } = await rpc(service, 'files/get_temporary_upload_link', { commit_info });
     const { link } = json as { link: string };
@@ -149,11 +149,11 @@ describe('a service with public addresses', () => {
     expect(sent.status).toBe(200);
   });
 
-  test('makes shared links at that of the base host', async () => {
+  test('a shared link begins with the public address of the base host', async () => {
     expect((await sharedLink(service, '/file')).startsWith(`${publicUrl}/scl/fi/`)).toBe(true);
   });
 
-  test('refuses the functions of the other host with its public address', async () => {
+  test('a function on the wrong host is refused with the public address of the right one', async () => {
     expect((await call(service.url, 'files/download')).text).toContain(
       `issue the request to ${contentPublicUrl}`,
     );
@@ -164,7 +164,7 @@ describe('a service with public addresses', () => {
   });
 });
 
-test('temporary links begin with the public address where the content host has none of its own', async () => {
+test('a temporary link begins with publicUrl where the content host has no public address', async () => {
   const service = await startTestService({ contentListen: anyPort, publicUrl: 'https://files.example.org' });
   try {
     await put({ ...service, url: service.service.contentUrl }, '/file', 'bytes');
@@ -175,13 +175,13 @@ test('temporary links begin with the public address where the content host has n
   }
 });
 
-test('a public address that is none is refused at the start', async () => {
+test('a malformed contentPublicUrl is refused at the start', async () => {
   await expect(startTestService({ contentPublicUrl: 'content.example.org' })).rejects.toThrow(
     '"content.example.org" is not a public URL; give one like https://files.example',
   );
 });
 
-test('a service on one address answers every function there', async () => {
+test('a service with one address answers every function there', async () => {
   const service = await startTestService();
   try {
     expect(service.service.contentUrl).toBe(service.url);
@@ -192,7 +192,7 @@ test('a service on one address answers every function there', async () => {
   }
 });
 
-test('links of a service on all addresses begin with the name of this machine', async () => {
+test('a link of a service on all addresses begins with the host name of the machine', async () => {
   const service = await startTestService({ listen: { host: '::', port: 0 } });
   try {
     await put(service, '/named', 'text');
@@ -202,7 +202,7 @@ test('links of a service on all addresses begin with the name of this machine', 
   }
 });
 
-describe('a service with a certificate', () => {
+describe('service with a certificate', () => {
   let certificate: Certificate;
   let service: TestService;
   let contentUrl: string;
@@ -233,7 +233,7 @@ describe('a service with a certificate', () => {
 
   const authorization = () => ({ authorization: `Bearer ${service.token}` });
 
-  test('serves https on both addresses, and its links begin with https', async () => {
+  test('a service with a certificate serves https on both addresses, and its links begin with https', async () => {
     expect([service.url, contentUrl].map((url) => new URL(url).protocol)).toEqual(['https:', 'https:']);
     const uploaded = await sendTls(`${contentUrl}/2/files/upload`, {
       headers: {
@@ -254,7 +254,7 @@ describe('a service with a certificate', () => {
     expect(bytes).toEqual({ status: 200, text: 'over TLS' });
   });
 
-  test('does not start with a certificate and a key that do not belong together', async () => {
+  test('a service with a certificate and a key of another one does not start', async () => {
     const other = await makeCertificate(['localhost'], '127.0.0.1');
     const tls = { certFile: certificate.file, keyFile: join(other.file, '..', 'key.pem') };
     await expect(startTestService({ tls })).rejects.toThrow(/cannot serve https with .*key values mismatch/);

@@ -20,14 +20,14 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** Rounds go by until `expectation` holds. */
+/** Advances the clock by housekeeping rounds until `expectation` holds. */
 const afterSomeRounds = (expectation: () => void | Promise<void>) =>
   eventually(async () => {
     await clock.advance(HOUR_MS);
     await expectation();
   });
 
-/** How many rows the accounts' database has in a table. */
+/** Returns the number of rows in a table of the accounts database. */
 function countOf(table: string): number {
   const database = new Sqlite(join(service.dataDirectory, 'accounts.sqlite'), { readonly: true });
   try {
@@ -44,7 +44,7 @@ async function linkTo(path: string, settings?: object): Promise<string> {
 
 const statusOf = async (url: string) => (await send(url, { method: 'GET' })).status;
 
-test('a link that expired is still told as one for 30 days, and is not known any more afterwards', async () => {
+test('an expired link stays in the database for 30 days and is removed afterwards', async () => {
   await put(service, '/a', 'a');
   await put(service, '/b', 'b');
   const lasting = await linkTo('/b');
@@ -57,7 +57,7 @@ test('a link that expired is still told as one for 30 days, and is not known any
   expect(await statusOf(lasting)).toBe(200);
 });
 
-test('a link goes when its file is removed for ever, and stays while the file can be restored', async () => {
+test('a link is removed with its permanently deleted file, and stays while its file can be restored', async () => {
   await put(service, '/gone', 'a');
   await put(service, '/deleted', 'b');
   await linkTo('/gone');
@@ -71,7 +71,7 @@ test('a link goes when its file is removed for ever, and stays while the file ca
   expect(await statusOf(link)).toBe(200);
 });
 
-test('access tokens that ended long ago are cleared away, and those that live are not', async () => {
+test('housekeeping removes access tokens that expired 30 days ago, and keeps live ones', async () => {
   const fresh = () => refreshedToken(service);
   await fresh();
   const before = countOf('access_tokens');
@@ -81,10 +81,10 @@ test('access tokens that ended long ago are cleared away, and those that live ar
   expect((await rpc(service, 'users/get_current_account', null)).status).toBe(200);
 });
 
-test('an upload session and a deletion end by themselves, while nobody asks for them', async () => {
+test('housekeeping removes an expired upload session and an expired deletion that no call asks for', async () => {
   await put(service, '/file', 'text');
   await rpc(service, 'files/delete_v2', { path: '/file' });
-  // Its bytes are so many that they are a file of their own.
+  // Large enough to be a block file.
   await upload(service, 'files/upload_session/start', {}, { body: pseudoRandomBytes(70_000, 1) });
   const blocks = () => readdir(join(service.dataDirectory, 'blocks'));
   expect(await blocks()).toHaveLength(1);
@@ -99,7 +99,7 @@ test('an upload session and a deletion end by themselves, while nobody asks for 
   );
 });
 
-test('a service that closes in the middle of a round goes on with it at the next start', async () => {
+test('a service that closed with history to remove removes it after the next start', async () => {
   for (let file = 0; file < 50; file++) await put(service, `/${file}`, `${file}`);
   for (let file = 0; file < 50; file++) await rpc(service, 'files/delete_v2', { path: `/${file}` });
   await clock.advance(181 * DAY_MS);

@@ -21,8 +21,8 @@ const call = (name: string, argument: unknown) => rpc(service, name, argument);
 const pageOf = ({ json }: Answered) => json as Page;
 const namesOf = ({ entries }: Page) => entries.map(({ '.tag': tag, path_display: path }) => `${tag} ${path}`);
 
-describe('list_folder', () => {
-  test('answers entries with tags, a cursor and has_more', async () => {
+describe('files/list_folder', () => {
+  test('list_folder answers entries with tags, a cursor and has_more', async () => {
     await put(service, '/L/File', 'text');
     await put(service, '/L/Sub/below', 'text');
     const answered = await call('files/list_folder', { path: '/l' });
@@ -38,7 +38,7 @@ describe('list_folder', () => {
     }
   });
 
-  test('recursive has what is below, and pages are followed by the cursor', async () => {
+  test('list_folder with recursive answers the whole subtree in pages that continue follows', async () => {
     await put(service, '/Deep/a/b/c', 'text');
     let page = pageOf(await call('files/list_folder', { path: '/Deep', recursive: true, limit: 1 }));
     const names = namesOf(page);
@@ -49,7 +49,7 @@ describe('list_folder', () => {
     expect(names).toEqual(expect.arrayContaining(['folder /Deep/a', 'folder /Deep/a/b', 'file /Deep/a/b/c']));
   });
 
-  test('slashes at the front count as one, which rclone relies on', async () => {
+  test('list_folder takes two leading slashes for one, as rclone sends them', async () => {
     await put(service, '/Slashes/a', 'text');
     const once = pageOf(await call('files/list_folder', { path: '/Slashes' }));
     const twice = pageOf(await call('files/list_folder', { path: '//Slashes' }));
@@ -57,7 +57,7 @@ describe('list_folder', () => {
     expect(twice.entries).toEqual(once.entries);
   });
 
-  test('the root of the namespace is "" and ns:N', async () => {
+  test('list_folder of "" and of ns:N both answer the root', async () => {
     const account = await call('users/get_current_account', null);
     const { root_info: root } = account.json as { root_info: { root_namespace_id: string } };
     const plain = pageOf(await call('files/list_folder', { path: '' }));
@@ -65,21 +65,24 @@ describe('list_folder', () => {
     expect(named.entries).toEqual(plain.entries);
   });
 
-  test.each(['files/list_folder', 'files/list_folder/get_latest_cursor'])('%s: errors', async (name) => {
-    await put(service, '/not-a-folder', 'text');
-    for (const [path, tag] of [
-      ['/nothing', 'not_found'],
-      ['/not-a-folder', 'not_folder'],
-      ['/a/', 'malformed_path'],
-      ['/a//b', 'malformed_path'],
-      ['//', 'malformed_path'],
-    ])
-      expect(refusalIn(await call(name, { path }))).toEqual(
-        refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } }),
-      );
-  });
+  test.each(['files/list_folder', 'files/list_folder/get_latest_cursor'])(
+    '%s answers path errors for missing, non-folder and malformed paths',
+    async (name) => {
+      await put(service, '/not-a-folder', 'text');
+      for (const [path, tag] of [
+        ['/nothing', 'not_found'],
+        ['/not-a-folder', 'not_folder'],
+        ['/a/', 'malformed_path'],
+        ['/a//b', 'malformed_path'],
+        ['//', 'malformed_path'],
+      ])
+        expect(refusalIn(await call(name, { path }))).toEqual(
+          refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } }),
+        );
+    },
+  );
 
-  test('the cursor of another account is no cursor', async () => {
+  test('list_folder/continue refuses a cursor of another account with 400', async () => {
     const { cursor } = pageOf(await call('files/list_folder', { path: '' }));
     const other = service.service.addAccount({
       email: 'other@example.org',
@@ -96,8 +99,8 @@ describe('list_folder', () => {
   });
 });
 
-describe('changes', () => {
-  test('continue tells what came, changed and went', async () => {
+describe('changes after a cursor', () => {
+  test('list_folder/continue answers the files that were added and deleted after the latest cursor', async () => {
     const latest = await call('files/list_folder/get_latest_cursor', { path: '', recursive: true });
     expect(latest.json).toEqual({ cursor: expect.any(String) });
     const { cursor } = latest.json as { cursor: string };
@@ -111,7 +114,7 @@ describe('changes', () => {
     expect(page.has_more).toBe(false);
   });
 
-  test('come in pages of the length that the latest cursor was asked for with', async () => {
+  test('list_folder/continue answers changes in pages of the limit given to get_latest_cursor', async () => {
     const argument = { path: '', recursive: true, limit: 2 };
     const latest = await call('files/list_folder/get_latest_cursor', argument);
     for (const name of ['one', 'two', 'three']) await put(service, `/Paged/${name}`, 'text');
@@ -125,7 +128,7 @@ describe('changes', () => {
     expect(second.has_more).toBe(false);
   });
 
-  test('the folder went away: path/not_found', async () => {
+  test('list_folder/continue after the deletion of its folder answers path/not_found', async () => {
     await put(service, '/Vanishing/file', 'text');
     const { cursor } = pageOf(await call('files/list_folder', { path: '/Vanishing' }));
     await call('files/delete_v2', { path: '/Vanishing' });
@@ -136,7 +139,7 @@ describe('changes', () => {
   });
 });
 
-describe('list_folder/longpoll', () => {
+describe('files/list_folder/longpoll', () => {
   const poll = (argument: object, headers = {}) =>
     rpc(service, 'files/list_folder/longpoll', argument, { token: null, headers });
   const latest = async () => {
@@ -144,8 +147,8 @@ describe('list_folder/longpoll', () => {
     return (answered.json as { cursor: string }).cursor;
   };
 
-  test('takes the longest cursor there can be, and no body that is much longer', async () => {
-    // Nothing takes more room in a cursor: six bytes each, and the folder is in it twice.
+  test('longpoll takes a cursor of 250,000 characters, and refuses a body over 512 KiB', async () => {
+    // The longest cursor: six bytes for each character, and the folder is in it twice.
     const letter = '\u0001';
     const path = `/${Array.from({ length: 63 }, () => letter.repeat(255)).join('/')}`;
     for (const name of ['1', '2'])
@@ -161,14 +164,14 @@ describe('list_folder/longpoll', () => {
     ]);
   });
 
-  test('answers at once when something has changed since', async () => {
+  test('longpoll answers at once when a change came after its cursor', async () => {
     const cursor = await latest();
     await put(service, '/polled', 'before');
     const answered = await poll({ cursor });
     expect([answered.status, answered.json]).toEqual([200, { changes: true }]);
   });
 
-  test('answers as soon as something changes', async () => {
+  test('longpoll answers when a change comes while it waits', async () => {
     const cursor = await latest();
     const waiting = poll({ cursor, timeout: 480 });
     await clock.untilSleeping();
@@ -176,7 +179,7 @@ describe('list_folder/longpoll', () => {
     expect((await waiting).json).toEqual({ changes: true });
   });
 
-  test('answers when the time is up, and no earlier', async () => {
+  test('longpoll answers changes: false when its timeout is over, and no earlier', async () => {
     const waiting = poll({ cursor: await latest(), timeout: 60 });
     await clock.untilSleeping();
     expect(clock.nextMs).toBe(60_000);
@@ -189,7 +192,7 @@ describe('list_folder/longpoll', () => {
     [{ cursor: 'x', timeout: 29 }, 'request body: timeout: must be at least 30, got 29'],
     [{ cursor: 'x', timeout: 481 }, 'request body: timeout: must be at most 480, got 481'],
     [{}, "request body: missing required field 'cursor'"],
-  ])('refuses %j', async (argument, problem) => {
+  ])('longpoll refuses %j', async (argument, problem) => {
     const answered = await poll(argument);
     expect([answered.status, answered.text]).toEqual([
       400,
@@ -197,7 +200,7 @@ describe('list_folder/longpoll', () => {
     ]);
   });
 
-  test('is called without a token', async () => {
+  test('longpoll with a token answers 400', async () => {
     const answered = await call('files/list_folder/longpoll', { cursor: await latest() });
     expect([answered.status, answered.text]).toEqual([
       400,

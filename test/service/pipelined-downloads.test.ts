@@ -8,11 +8,11 @@ import { put } from '../support/service-client.ts';
 
 const CONNECTIONS = 20;
 
-test('pipelined downloads that nobody reads end with their connections, and the service closes at once', async () => {
+test('pipelined downloads that nobody reads end with their connections, so that the service closes at once', async () => {
   const lines: string[] = [];
   const note = (event: string) => void lines.push(event);
   const log: Log = { info: note, warn: note, error: note };
-  // By a clock that stands still, the grace time for running requests never ends.
+  // The clock does not advance, so that the grace time for running requests never ends.
   const service = await startTestService({ clock: new ManualClock(), log });
   await put(service, '/big', Buffer.alloc(12 * 1024 * 1024, 7));
   const download = [

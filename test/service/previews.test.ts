@@ -3,7 +3,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, rpc, send, sharedLink } from '../support/service-client.ts';
 
-/** For each task the render process gets 10 s. */
+/** Time limit of a render task, in ms. */
 const TASK_MAX_MS = 10_000;
 const CODE = 'int main() { return 0; }\n';
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('pages whose text never finishes rendering hold up no call, and come as plain text', async () => {
+test('link pages whose text never finishes rendering delay no other call and show plain text after 10 s', async () => {
   await put(service, '/main.cpp', CODE);
   const url = await sharedLink(service, '/main.cpp');
   let answered = 0;
@@ -34,11 +34,11 @@ test('pages whose text never finishes rendering hold up no call, and come as pla
     expect(status).toBe(200);
     expect(text).toContain('<span class="line">int main() { return 0; }</span>');
   }
-  // The revision is known to be hopeless: nobody waits for it again.
+  // The revision is not rendered again.
   expect((await send(url, {})).text).toContain('<div class="sheet plain">');
 });
 
-test('a thumbnail that never finishes holds up no call, and is a conversion_error', async () => {
+test('a thumbnail that never finishes rendering delays no other call and answers conversion_error after 10 s', async () => {
   await put(service, '/image.png', 'not rendered');
   const asked = rpc(service, 'files/get_thumbnail_batch', { entries: [{ path: '/image.png' }] });
   await clock.untilSleeping();

@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** A service that keeps its log. */
+/** Starts a service whose log is kept. */
 async function started(options: Parameters<typeof startTestService>[0] = {}) {
   const lines: LogFields[] = [];
   const note = (event: string, fields: LogFields = {}) => void lines.push({ event, ...fields });
@@ -36,11 +36,11 @@ async function hostOn(...options: Parameters<typeof startWebHost>) {
 }
 
 const NOT_PUBLIC = 'its host has no public address';
-/** Loopback addresses that play the public Internet and a private network. */
+/** Loopback addresses for the public Internet and for a private network. */
 const [PUBLIC, PRIVATE] = ['127.0.0.1', '127.0.0.2'];
 const webFiles = { allowedNetworks: new Networks([PUBLIC]) };
 
-describe('save_url', () => {
+describe('addresses that save_url may use', () => {
   test.each([
     '127.0.0.1',
     '127.1',
@@ -54,7 +54,7 @@ describe('save_url', () => {
     '[::ffff:127.0.0.1]',
     '[::ffff:7f00:1]',
     '[::127.0.0.1]',
-  ])('does not connect to this machine as %s, unless it is told to', async (name) => {
+  ])('save_url does not connect to this machine as %s', async (name) => {
     const host = await hostOn((_request, response) => response.end('secret'), { host: '::' });
     const { save, reasons } = await started();
     expect(await save(`http://${name}:${host.port}/`)).toEqual(DOWNLOAD_FAILED);
@@ -63,7 +63,7 @@ describe('save_url', () => {
   });
 
   test.each(['10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1', '169.254.169.254', '224.0.0.1'])(
-    'does not connect to %s, as an address or behind a name',
+    'save_url does not connect to %s, as an address or behind a name',
     async (address) => {
       const { save, reasons } = await started({
         webFiles: { resolve: async () => [{ address, family: 4 }] },
@@ -75,7 +75,7 @@ describe('save_url', () => {
   );
 
   test.each(['fc00::1', 'fe80::1', '::1', '::ffff:10.0.0.1', 'ff02::1'])(
-    'does not connect to %s, as an address or behind a name',
+    'save_url does not connect to %s, as an address or behind a name',
     async (address) => {
       const { save, reasons } = await started({
         webFiles: { resolve: async () => [{ address, family: 6 }] },
@@ -86,7 +86,7 @@ describe('save_url', () => {
     },
   );
 
-  test('does not follow a redirect into a private network', async () => {
+  test('save_url does not follow a redirect into a private network', async () => {
     const inner = await hostOn((_request, response) => response.end('secret'), { host: PRIVATE });
     const host = await hostOn((_request, response) =>
       response.writeHead(302, { location: `${inner.url}/` }).end(),
@@ -97,7 +97,7 @@ describe('save_url', () => {
     expect([host.asked, inner.asked]).toEqual([['/'], []]);
   });
 
-  test('connects to the address that it checked, whatever the name resolves to the next moment', async () => {
+  test('save_url connects to the address that it checked when the name then resolves to another one', async () => {
     const host = await hostOn((_request, response) => response.end('public'), { host: PUBLIC });
     const { port } = host;
     const inner = await hostOn((_request, response) => response.end('secret'), { host: PRIVATE, port });
@@ -110,13 +110,12 @@ describe('save_url', () => {
     expect(await save(`http://rebinding.example:${port}/first`)).toMatchObject({ '.tag': 'complete' });
     expect((await download(service, '/saved')).text).toBe('public');
     expect(names).toEqual(['rebinding.example']);
-    // The next request resolves and checks the name again.
     expect(await save(`http://rebinding.example:${port}/second`)).toEqual(DOWNLOAD_FAILED);
     expect(reasons()).toEqual([NOT_PUBLIC]);
     expect([host.asked, inner.asked]).toEqual([['/first'], []]);
   });
 
-  test('resolves the name again for a redirect to the same host, and checks it', async () => {
+  test('save_url resolves and checks the name again for a redirect to the same host', async () => {
     const host = await hostOn((_request, response) => response.writeHead(302, { location: '/next' }).end());
     const answers = [PUBLIC, PRIVATE];
     const resolve = async () => [{ address: answers.shift() ?? PUBLIC, family: 4 }];
@@ -126,7 +125,7 @@ describe('save_url', () => {
     expect(host.asked).toEqual(['/']);
   });
 
-  test('leaves out the private addresses of a name that has public ones too', async () => {
+  test('save_url skips the private addresses of a name that has public ones too', async () => {
     const host = await hostOn((_request, response) => response.end('public'), { host: PUBLIC });
     const { port } = host;
     const inner = await hostOn((_request, response) => response.end('secret'), { host: PRIVATE, port });
@@ -136,7 +135,7 @@ describe('save_url', () => {
     expect([host.asked, inner.asked]).toEqual([['/'], []]);
   });
 
-  test('takes nothing from a host whose certificate is not trusted', async () => {
+  test('save_url sends no request to a host whose certificate is not trusted', async () => {
     const certificate = await makeCertificate(['localhost'], PUBLIC);
     closers.push(() => certificate.remove());
     const host = await hostOn((_request, response) => response.end('text'), {
@@ -148,7 +147,7 @@ describe('save_url', () => {
     expect(host.asked).toEqual([]);
   });
 
-  test('names the host in its log, and not the address with its secrets', async () => {
+  test('save_url logs the host of a URL without its password, path and query', async () => {
     const host = await hostOn((_request, response) => response.writeHead(404).end());
     const lines: string[] = [];
     const note = (event: string, fields = {}) => void lines.push(JSON.stringify({ event, ...fields }));
@@ -167,8 +166,8 @@ describe('save_url', () => {
   });
 });
 
-describe('a host that is slow', () => {
-  test('has 30 s to begin its answer', async () => {
+describe('time limits of save_url', () => {
+  test('save_url gives a host 30 s to begin its answer', async () => {
     const clock = new ManualClock();
     const host = await hostOn(() => undefined);
     const { save, reasons } = await started({ clock, webFiles });
@@ -176,7 +175,7 @@ describe('a host that is slow', () => {
     expect(reasons()).toEqual(['its host was silent for 30000 ms']);
   });
 
-  test('has 60 s from one byte to the next', async () => {
+  test('save_url gives a host 60 s between two bytes', async () => {
     const clock = new ManualClock();
     const host = await hostOn((_request, response) => void response.write('a beginning'));
     const { service, reasons } = await started({ clock, webFiles });
@@ -187,7 +186,7 @@ describe('a host that is slow', () => {
     expect(reasons()).toEqual(['its host was silent for 60000 ms']);
   });
 
-  test('has 15 minutes for all of it, even when it never stops sending', async () => {
+  test('save_url gives a host 15 minutes for the whole answer', async () => {
     const clock = new ManualClock();
     let answering: ServerResponse | undefined;
     const host = await hostOn((_request, response) => {

@@ -18,7 +18,7 @@ const NO_SPACE = {
 
 let service: TestService;
 let host: WebHost;
-/** What the host answers. */
+/** Handler of requests to the host. */
 let answer: RequestListener;
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ const says =
     void response.writeHead(status, headers).end(body);
 
 describe('files/save_url', () => {
-  test('stores the bytes at a URL as a file, whose folders it makes, and the change feed tells of it', async () => {
+  test('save_url stores the bytes at a URL as a file and creates its folders, and list_folder/continue lists them', async () => {
     const bytes = pseudoRandomBytes(9_000_000, 1);
     answer = says(bytes);
     const listed = await rpc(service, 'files/list_folder', { path: '', recursive: true });
@@ -74,7 +74,7 @@ describe('files/save_url', () => {
     ]);
   });
 
-  test('gives the file another name when its own is taken, also by the same bytes', async () => {
+  test('save_url takes a free name when the name is taken, also by the same bytes', async () => {
     answer = says('text');
     await put(service, '/taken.txt', 'text');
     expect(await saved(host.url, '/taken.txt')).toMatchObject({
@@ -84,7 +84,7 @@ describe('files/save_url', () => {
     expect((await download(service, '/taken (1).txt')).text).toBe('text');
   });
 
-  test('sends the password of a URL to its host', async () => {
+  test('save_url sends the user and password of a URL to its host', async () => {
     answer = ({ headers }, response) => void response.end(headers.authorization);
     await saved(host.url.replace('//', '//ann:secret@'), '/authorized');
     expect((await download(service, '/authorized')).text).toBe(
@@ -102,13 +102,13 @@ describe('files/save_url', () => {
     'data:,text',
     'http://',
     'http://exa mple.org/',
-  ])('refuses %j as invalid_url at once', async (url) => {
+  ])('save_url of %j answers invalid_url at once', async (url) => {
     expect(refusalIn(await save(url, '/invalid'))).toEqual(
       refusal(409, 'invalid_url', { '.tag': 'invalid_url' }),
     );
   });
 
-  test('refuses a path that is none with 400, and one that cannot be written to with its WriteError', async () => {
+  test('save_url refuses a malformed path, and its job fails with the WriteError of an unwritable one', async () => {
     expect((await save(host.url, 'x')).status).toBe(400);
     expect((await save(host.url, 'id:x')).status).toBe(400);
     expect((await save(host.url, '/')).status).toBe(409);
@@ -137,22 +137,22 @@ describe('files/save_url', () => {
     ['chunks without an end', cut({})],
     ['no HTTP', ({ socket }) => void socket.end('220 smtp\r\n')],
   ])(
-    'a host that answers %s makes the job fail with download_failed, and stores nothing',
-    async (_what, told) => {
-      answer = told;
+    'save_url from a host that answers %s fails with download_failed and stores nothing',
+    async (_what, handler) => {
+      answer = handler;
       expect(await saved(host.url, '/failed')).toEqual(DOWNLOAD_FAILED);
       expect((await rpc(service, 'files/get_metadata', { path: '/failed' })).status).toBe(409);
     },
   );
 
-  test('a host that cannot be found or connected to makes the job fail with download_failed', async () => {
+  test('save_url from a host that is not found or refuses the connection fails with download_failed', async () => {
     const gone = await startWebHost(says(''));
     await gone.close();
     expect(await saved(gone.url, '/gone')).toEqual(DOWNLOAD_FAILED);
     expect(await saved('http://davgate.invalid/', '/gone')).toEqual(DOWNLOAD_FAILED);
   });
 
-  test('follows ten redirects, and no eleventh', async () => {
+  test('save_url follows ten redirects and fails at the eleventh', async () => {
     answer = ({ url = '' }, response) => {
       const left = Number(url.slice(1));
       if (left === 0) response.end('there');
@@ -165,7 +165,7 @@ describe('files/save_url', () => {
 });
 
 describe('files/save_url/check_job_status', () => {
-  test('refuses an id that is no job of the account or of this kind with invalid_async_job_id', async () => {
+  test('save_url/check_job_status answers invalid_async_job_id for an unknown job and for those of other accounts and kinds', async () => {
     const check = (async_job_id: string, token = service.token) =>
       rpc(service, 'files/save_url/check_job_status', { async_job_id }, { token });
     const unknown = refusal(409, 'invalid_async_job_id', { '.tag': 'invalid_async_job_id' });
@@ -180,9 +180,9 @@ describe('files/save_url/check_job_status', () => {
   });
 });
 
-describe('a file that is too large', () => {
+describe('save_url of a file that is too large', () => {
   const limitBytes = 1_000_000;
-  /** Sends for as long as somebody takes it. */
+  /** Sends bytes until the connection is closed. */
   const endless = (_request: IncomingMessage, response: ServerResponse) => {
     const more = () => {
       while (!response.destroyed && response.write(Buffer.alloc(65_536)));
@@ -191,7 +191,7 @@ describe('a file that is too large', () => {
     more();
   };
 
-  test('ends a download without end as soon as the account has no room for it', async () => {
+  test('save_url of an endless file fails with insufficient_space and closes the connection', async () => {
     const token = await otherToken(service, limitBytes);
     let closed = false;
     answer = (request, response) => {
@@ -206,19 +206,19 @@ describe('a file that is too large', () => {
     expect(usage.json).toMatchObject({ used: 0 });
   });
 
-  test('is not read at all when its host says so', async () => {
+  test('save_url of a file whose Content-Length is too large fails without reading it', async () => {
     const token = await otherToken(service, limitBytes);
     answer = (_request, response) => {
-      // None of it comes: who waits for a byte waits for ever.
+      // The body is never sent, so that reading it would hang.
       response.writeHead(200, { 'content-length': String(limitBytes + 1) }).flushHeaders();
     };
     expect(await ended(await save(host.url, '/long', token), token)).toEqual(NO_SPACE);
   });
 });
 
-describe('a job whose commit cannot come at once', () => {
-  test('waits for its turn where a client is told to come again, and stores the bytes', async () => {
-    // No commit of a client may wait at all.
+describe('save_url beside other commits', () => {
+  test('save_url waits for its commit where an upload gets 429', async () => {
+    // Commits of clients are refused instead of waiting.
     const own = await started({ webFiles: { allowedNetworks: LOOPBACK }, commitWaitMs: -1 });
     answer = says('text');
     const refused = await upload(own, 'files/upload', { path: '/theirs' }, { body: 'text' });
@@ -229,8 +229,8 @@ describe('a job whose commit cannot come at once', () => {
   });
 });
 
-describe('downloads at once', () => {
-  test('are four of an account, do not hold up its batches, and end when the service closes', async () => {
+describe('parallel downloads of save_url', () => {
+  test('save_url runs four downloads of an account at once, beside its batches, and the service closes during them', async () => {
     const own = await started({ webFiles: { allowedNetworks: LOOPBACK } });
     const waiting: ServerResponse[] = [];
     answer = (_request, response) => void waiting.push(response);
@@ -242,7 +242,7 @@ describe('downloads at once', () => {
     await eventually(() => expect(waiting).toHaveLength(5));
   });
 
-  test('are a hundred of an account with those that wait; one more is refused with 429', async () => {
+  test('save_url answers 429 to an account with 100 jobs, and takes one of another account', async () => {
     const own = await started({ webFiles: { allowedNetworks: LOOPBACK } });
     answer = () => undefined;
     for (let number = 0; number < 100; number++)
@@ -254,7 +254,7 @@ describe('downloads at once', () => {
   });
 });
 
-/** Writes a beginning and breaks the connection. */
+/** Answers with the start of a body and breaks the connection. */
 function cut(headers: Record<string, string>): RequestListener {
   return (_request, response) => {
     response.writeHead(200, headers);
@@ -262,7 +262,7 @@ function cut(headers: Record<string, string>): RequestListener {
   };
 }
 
-/** A token of a new account. */
+/** Returns an access token of a new account. */
 async function otherToken({ service: running }: TestService, limitBytes?: number): Promise<string> {
   const email = `${Math.random()}@example.org`;
   const account = running.addAccount({

@@ -43,7 +43,7 @@ async function names(query: string, options: object = {}): Promise<string[]> {
   return (answered.json as Found).matches.map(({ metadata }) => metadata.metadata.name);
 }
 
-test('metadata with its tag inside a tag, and how it matched', async () => {
+test('files/search_v2 answers the metadata with its tag and the match type', async () => {
   const { json: metadata } = await rpc(service, 'files/get_metadata', { path: '/Photos/cat.png' });
   const answered = await search({ query: 'CAT' });
   expect([answered.status, answered.json]).toEqual([
@@ -55,7 +55,7 @@ test('metadata with its tag inside a tag, and how it matched', async () => {
   ]);
 });
 
-test('words in any case and order, the last of them perhaps only begun', async () => {
+test('files/search_v2 finds words in any case and order, the last of them by its beginning', async () => {
   expect(await names('bat c')).toEqual(['bat cave.txt']);
   expect(await names('cave bat')).toEqual(['bat cave.txt']);
   expect((await names('bat')).sort()).toEqual(['bat cave.txt', 'batman car.txt']);
@@ -67,7 +67,7 @@ test('words in any case and order, the last of them perhaps only begun', async (
   expect(await names('nothing like it')).toEqual([]);
 });
 
-test('what fits best comes first; or the newest', async () => {
+test('files/search_v2 orders by relevance, or by last_modified_time', async () => {
   expect(await names('report')).toEqual(['Reports', 'report.docx', 'Reporting', 'Annual report 2025.pdf']);
   expect(await names('report', { order_by: 'last_modified_time' })).toEqual([
     'report.docx',
@@ -77,8 +77,8 @@ test('what fits best comes first; or the newest', async () => {
   ]);
 });
 
-describe('options', () => {
-  test('path: below it, not it; an unknown one holds nothing', async () => {
+describe('options of files/search_v2', () => {
+  test('files/search_v2 with path finds what is below that folder, and nothing below an unknown one', async () => {
     expect(await names('report', { path: '/reports' })).toEqual([
       'report.docx',
       'Reporting',
@@ -89,7 +89,7 @@ describe('options', () => {
     expect(await names('cat', { path: (json as { id: string }).id })).toEqual(['cat.png']);
   });
 
-  test('file_extensions and file_categories', async () => {
+  test('files/search_v2 filters by file_extensions and file_categories', async () => {
     expect(await names('report', { file_extensions: ['PDF'] })).toEqual(['Annual report 2025.pdf']);
     expect(await names('report', { file_extensions: ['.docx', 'txt'] })).toEqual(['report.docx']);
     expect(await names('report', { file_categories: ['folder'] })).toEqual(['Reports', 'Reporting']);
@@ -100,7 +100,7 @@ describe('options', () => {
     expect(await names('c', { file_categories: ['others'] })).toEqual(['++.c']);
   });
 
-  test('file_status deleted: only what is not there any more', async () => {
+  test('files/search_v2 with file_status deleted finds only deletions', async () => {
     const { json } = await search({ query: 'report', options: { file_status: 'deleted' } });
     expect((json as Found).matches).toEqual([
       {
@@ -118,7 +118,7 @@ describe('options', () => {
     ]);
   });
 
-  test('account_id: what others wrote, of which there is nothing', async () => {
+  test('files/search_v2 with account_id finds files of that account alone', async () => {
     const { json } = await rpc(service, 'users/get_current_account', null);
     const { account_id } = json as { account_id: string };
     expect(await names('cat', { account_id })).toEqual(['cat.png']);
@@ -126,7 +126,7 @@ describe('options', () => {
   });
 
   test.each([{ match_field_options: { include_highlights: true } }, { include_highlights: true }])(
-    '%j',
+    'files/search_v2 with %j highlights the matching words',
     async (more) => {
       const { json } = await search({ query: 'report annual', ...more });
       expect(json).toMatchObject({ matches: [{}] });
@@ -140,7 +140,7 @@ describe('options', () => {
   );
 });
 
-test('pages of one moment, until there is no more', async () => {
+test('files/search/continue_v2 answers each match once, also when a match is deleted between two pages', async () => {
   const token = await otherToken();
   const paths = Array.from({ length: 2500 }, (_, index) => `/many/item ${index}`);
   const { json } = await rpc(service, 'files/create_folder_batch', { paths }, { token });
@@ -152,7 +152,7 @@ test('pages of one moment, until there is no more', async () => {
   const argument = { query: 'item', options: { max_results: 1000, file_categories: ['folder'] } };
   let page = (await rpc(service, 'files/search_v2', argument, { token })).json as Found;
   const found = [...page.matches];
-  // What goes meanwhile moves no match from one page to the next.
+  // A deletion between two pages must not shift matches from one page to another.
   const path = found[0]?.metadata.metadata.path_lower;
   expect((await rpc(service, 'files/delete_v2', { path }, { token })).status).toBe(200);
   while (page.has_more) {
@@ -176,7 +176,7 @@ async function otherToken(): Promise<string> {
   return service.service.grant({ accountId: account.id, scopes });
 }
 
-test('errors', async () => {
+test('files/search_v2 and continue_v2 refuse invalid arguments', async () => {
   expect(refusalIn(await search({ query: ' ' }))).toEqual(
     refusal(409, 'invalid_argument', {
       '.tag': 'invalid_argument',

@@ -5,16 +5,16 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { connectRaw, type RawConnection } from '../support/raw-http.ts';
 import { startTestService } from '../support/service.ts';
 
-test('the service closes a connection without a login after a minute of silence, and keeps one with a login', async () => {
+test('the service closes a silent connection without a login within 80 s, and keeps one with a login', async () => {
   const clock = new ManualClock();
   const service = await startTestService({ clock, limits: {} });
   const port = Number(new URL(service.url).port);
   const call = (authorization: string) =>
     `POST /2/check/user HTTP/1.1\r\nHost: service\r\n${authorization}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
-  const known = connectRaw(port, call(`Authorization: Bearer ${service.token}\r\n`));
-  await known.until('200 OK');
-  const stranger = connectRaw(port, call(''));
-  await stranger.until('400 Bad Request');
+  const loggedIn = connectRaw(port, call(`Authorization: Bearer ${service.token}\r\n`));
+  await loggedIn.until('200 OK');
+  const anonymous = connectRaw(port, call(''));
+  await anonymous.until('400 Bad Request');
   const wrong = connectRaw(port, call('Authorization: Bearer nonsense\r\n'));
   await wrong.until('401 Unauthorized');
   const uploading = connectRaw(
@@ -23,12 +23,12 @@ test('the service closes a connection without a login after a minute of silence,
   );
   await uploading.until('400 Bad Request');
   await clock.advance(80_000);
-  await Promise.all([stranger, wrong, uploading].map((connection) => connection.closed()));
-  expect(known.socket.destroyed).toBe(false);
+  await Promise.all([anonymous, wrong, uploading].map((connection) => connection.closed()));
+  expect(loggedIn.socket.destroyed).toBe(false);
   await service.close();
 });
 
-test('the service takes 200 connections of one address, and for another closes the one that was silent longest', async () => {
+test('the service keeps 200 connections of one address, and closes the one silent longest for each more', async () => {
   const service = await startTestService();
   const port = Number(new URL(service.url).port);
   const connections: RawConnection[] = [];

@@ -34,7 +34,7 @@ async function made(argument: Omit<files.ThumbnailV2Arg, 'resource'> & { path: s
   return `${format} ${width}x${height}`;
 }
 
-/** What a call of the function without the SDK is answered. */
+/** Calls get_thumbnail_v2 without the SDK. */
 const asked = (argument: object, token?: string) =>
   send(`${service.url}/2/files/get_thumbnail_v2`, {
     method: 'POST',
@@ -43,8 +43,8 @@ const asked = (argument: object, token?: string) =>
 
 const refused = async (path: string) => refusalIn(await asked({ resource: { '.tag': 'path', path } }));
 
-describe('get_thumbnail_v2', () => {
-  test('is a JPEG within 64 by 64, and the file’s metadata', async () => {
+describe('files/get_thumbnail_v2', () => {
+  test('get_thumbnail_v2 answers a JPEG within 64 by 64 and the file’s metadata', async () => {
     const { result } = await sdk.filesGetThumbnailV2({ resource: { '.tag': 'path', path: '/wide.jpg' } });
     const { result: stat } = await sdk.filesGetMetadata({ path: '/wide.jpg' });
     const { '.tag': _, ...file } = stat;
@@ -65,23 +65,28 @@ describe('get_thumbnail_v2', () => {
     ['w960h640', '960x480'],
     ['w1024h768', '1024x512'],
     ['w2048h1536', '1200x600'],
-  ] as const)('%s of an image of 1200 by 600 is %s', async (size, expected) => {
-    expect(await made({ path: '/wide.jpg', size: { '.tag': size } })).toBe(`jpeg ${expected}`);
-  });
+  ] as const)(
+    'get_thumbnail_v2 with size %s of an image of 1200 by 600 answers %s',
+    async (size, expected) => {
+      expect(await made({ path: '/wide.jpg', size: { '.tag': size } })).toBe(`jpeg ${expected}`);
+    },
+  );
 
-  // An image of 300 by 900 into 480 by 320.
   test.each([
     ['strict', '107x320'],
     ['bestfit', '160x480'],
     ['fitone_bestfit', '300x900'],
     ['original', '300x900'],
-  ] as const)('%s: %s', async (mode, expected) => {
-    const argument = { path: '/tall.png', size: { '.tag': 'w480h320' }, mode: { '.tag': mode } } as const;
-    // The SDK's types do not know of "original" yet.
-    expect(await made(argument as Parameters<typeof made>[0])).toBe(`jpeg ${expected}`);
-  });
+  ] as const)(
+    'get_thumbnail_v2 with mode %s and size w480h320 of an image of 300 by 900 answers %s',
+    async (mode, expected) => {
+      const argument = { path: '/tall.png', size: { '.tag': 'w480h320' }, mode: { '.tag': mode } } as const;
+      // The SDK's types do not know of "original" yet.
+      expect(await made(argument as Parameters<typeof made>[0])).toBe(`jpeg ${expected}`);
+    },
+  );
 
-  test('fitone_bestfit covers the box', async () => {
+  test('get_thumbnail_v2 with mode fitone_bestfit answers an image that covers the box', async () => {
     const argument = {
       path: '/wide.jpg',
       size: { '.tag': 'w128h128' },
@@ -90,17 +95,20 @@ describe('get_thumbnail_v2', () => {
     expect(await made(argument)).toBe('jpeg 256x128');
   });
 
-  test.each(['jpeg', 'png', 'webp'] as const)('as %s', async (format) => {
-    const argument = { path: '/tall.png', format: { '.tag': format } };
-    // The SDK's types do not know of "webp" yet.
-    expect(await made(argument as Parameters<typeof made>[0])).toBe(`${format} 21x64`);
-  });
+  test.each(['jpeg', 'png', 'webp'] as const)(
+    'get_thumbnail_v2 answers the format %s that the call asks for',
+    async (format) => {
+      const argument = { path: '/tall.png', format: { '.tag': format } };
+      // The SDK's types do not know of "webp" yet.
+      expect(await made(argument as Parameters<typeof made>[0])).toBe(`${format} 21x64`);
+    },
+  );
 
-  test('is never larger than the image', async () => {
+  test('get_thumbnail_v2 never enlarges an image', async () => {
     expect(await made({ path: '/small.webp', size: { '.tag': 'w256h256' } })).toBe('jpeg 20x10');
   });
 
-  test('what is seen through has white behind it as a JPEG, and stays so as a PNG', async () => {
+  test('get_thumbnail_v2 puts white behind a transparent image as JPEG, and keeps the transparency as PNG', async () => {
     const bytesOf = async (format: 'jpeg' | 'png') =>
       sdkBytesOf(
         (
@@ -117,7 +125,7 @@ describe('get_thumbnail_v2', () => {
     expect((await sharp(await bytesOf('png')).metadata()).hasAlpha).toBe(true);
   });
 
-  test('is upright, and says nothing of where the image was taken', async () => {
+  test('get_thumbnail_v2 turns an image upright and strips its EXIF data', async () => {
     const turned = drawn(400, 200)
       .jpeg()
       .withExif({ IFD0: { Copyright: 'me' } })
@@ -135,14 +143,14 @@ describe('get_thumbnail_v2', () => {
     ['tiff', 'a.tif'],
     ['tiff', 'a.tiff'],
     ['gif', 'a.gif'],
-    // The bytes count, once the name has been believed.
+    // The name decides whether there is a thumbnail, the bytes decide the decoder.
     ['png', 'misnamed.jpg'],
-  ] as const)('of a %s named %s', async (format, name) => {
+  ] as const)('get_thumbnail_v2 answers a thumbnail of a %s named %s', async (format, name) => {
     await put(service, `/${name}`, await drawn(200, 100).toFormat(format).toBuffer());
     expect(await made({ path: `/${name}` })).toBe('jpeg 64x32');
   });
 
-  test('of a portable pixmap, and of a bitmap', async () => {
+  test('get_thumbnail_v2 answers thumbnails of a portable pixmap and of a bitmap', async () => {
     await put(
       service,
       '/a.ppm',
@@ -185,7 +193,7 @@ function blackPng(width: number, height: number): Buffer {
   ]);
 }
 
-/** The beginning of a PNG of 16-bit RGBA pixels, as far as its size can be read. */
+/** The beginning of a PNG of 16-bit RGBA pixels, long enough to read its size. */
 function pngHeader(width: number, height: number, interlace: 0 | 1): Buffer {
   const data = Buffer.concat([
     Buffer.from([0, 0, 0, 0]),
@@ -195,11 +203,12 @@ function pngHeader(width: number, height: number, interlace: 0 | 1): Buffer {
   return Buffer.concat([PNG_SIGNATURE, pngHeaderChunk(width, height, [16, 6, 0, 0, interlace]), data]);
 }
 
-describe('the memory of an image', () => {
-  test('that is decoded as a whole is at most 256 MiB: a larger one is an unsupported_image', async () => {
+describe('memory limit of decoding', () => {
+  test('get_thumbnail_v2 answers unsupported_image for an image that takes more than 256 MiB to decode as a whole', async () => {
     await put(service, '/interlaced.png', pngHeader(9990, 9990, 1));
     expect(await refused('/interlaced.png')).toMatchObject({ error: { '.tag': 'unsupported_image' } });
-    // By rows, or small enough, it is decoded; that there is nothing behind the header is found out then.
+    // These are decoded, by rows or because they are small enough, and fail on the missing data after the
+    // header.
     await put(service, '/rows.png', pngHeader(9990, 9990, 0));
     await put(service, '/small.png', pngHeader(5000, 5000, 1));
     for (const path of ['/rows.png', '/small.png'])
@@ -207,8 +216,8 @@ describe('the memory of an image', () => {
   });
 });
 
-describe('get_thumbnail_v2 of a link', () => {
-  test('by an app, which is not told where the file lies', async () => {
+describe('files/get_thumbnail_v2 of a shared link', () => {
+  test('get_thumbnail_v2 of a link answers an app without the path of the file, and its owner with it', async () => {
     const url = await sharedLink(service, '/wide.jpg');
     const resource = { '.tag': 'link', url } as const;
     const { result } = await app.filesGetThumbnailV2({ resource });
@@ -221,7 +230,7 @@ describe('get_thumbnail_v2 of a link', () => {
     expect(owned.link_metadata).toEqual({ url, id, rev, path: '/wide.jpg' });
   });
 
-  test('of a file in a linked folder, behind a password', async () => {
+  test('get_thumbnail_v2 of a file in a linked folder needs the link’s password and a path inside the folder', async () => {
     await put(service, '/album/in/a.png', await drawn(100, 100).png().toBuffer());
     const url = await sharedLink(service, '/album', {
       requested_visibility: 'password',
@@ -240,7 +249,7 @@ describe('get_thumbnail_v2 of a link', () => {
     expect(await ask('pass', '/../wide.jpg')).toBe('not_found');
   });
 
-  test('an app has no files of its own', async () => {
+  test('get_thumbnail_v2 of a path answers an app without a user with 400', async () => {
     const basic = Buffer.from(`${service.appKey}:${service.appSecret}`).toString('base64');
     const answered = await send(`${service.url}/2/files/get_thumbnail_v2`, {
       method: 'POST',
@@ -253,43 +262,46 @@ describe('get_thumbnail_v2 of a link', () => {
   });
 });
 
-describe('no thumbnail', () => {
+describe('refusals of files/get_thumbnail_v2', () => {
   const flat = (tag: string) => refusal(409, tag, { '.tag': tag });
 
-  test.each(['notes.txt', 'drawing.svg', 'png', 'photo.heic'])('of %s: its ending', async (name) => {
-    await put(service, `/${name}`, await drawn(10, 10).png().toBuffer());
-    expect(await refused(`/${name}`)).toEqual(flat('unsupported_extension'));
-  });
+  test.each(['notes.txt', 'drawing.svg', 'png', 'photo.heic'])(
+    'get_thumbnail_v2 of %s answers unsupported_extension',
+    async (name) => {
+      await put(service, `/${name}`, await drawn(10, 10).png().toBuffer());
+      expect(await refused(`/${name}`)).toEqual(flat('unsupported_extension'));
+    },
+  );
 
   test.each([
     ['text.png', Buffer.from('no image')],
     ['empty.png', Buffer.alloc(0)],
-    // libvips could read these, and what an SVG asks for.
+    // libvips could read these, and files that an SVG refers to.
     ['drawing.png', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')],
     ['paper.jpg', Buffer.from('%PDF-1.4')],
     ['claims.ppm', Buffer.from('P6 30000 30000 255\n')],
     ['claims.bmp', bitmap(30_000, 30_000).subarray(0, 200)],
     ['compressed.bmp', compressedBitmap()],
     ['cut.bmp', bitmap(9, 9).subarray(0, 20)],
-  ])('of %s: it is no image that can be read', async (name, bytes) => {
+  ])('get_thumbnail_v2 of %s, which is no readable image, answers unsupported_image', async (name, bytes) => {
     await put(service, `/${name}`, bytes);
     expect(await refused(`/${name}`)).toEqual(flat('unsupported_image'));
   });
 
-  test('of a small file that claims to be 400 million pixels', async () => {
+  test('get_thumbnail_v2 of a small file that claims 400 million pixels answers unsupported_image', async () => {
     const bomb = blackPng(20_000, 20_000);
     expect(bomb.length).toBeLessThan(10_000_000);
     await put(service, '/bomb.png', bomb);
     expect(await refused('/bomb.png')).toEqual(flat('unsupported_image'));
   });
 
-  test('of a file of more than 20 MB', async () => {
+  test('get_thumbnail_v2 of a file of more than 20 MB answers unsupported_image', async () => {
     const image = await drawn(10, 10).png().toBuffer();
     await put(service, '/large.png', Buffer.concat([image, Buffer.alloc(20 * 1024 * 1024)]));
     expect(await refused('/large.png')).toEqual(flat('unsupported_image'));
   });
 
-  test('of an image whose end is missing', async () => {
+  test('get_thumbnail_v2 of a truncated image answers conversion_error', async () => {
     const noise = await sharp({
       create: {
         width: 300,
@@ -305,7 +317,7 @@ describe('no thumbnail', () => {
     expect(await refused('/torn.png')).toEqual(flat('conversion_error'));
   });
 
-  test('of what is not there, or is a folder', async () => {
+  test('get_thumbnail_v2 answers path/not_found for no file and path/not_file for a folder', async () => {
     const path = (tag: string) => refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } });
     expect(await refused('/none.png')).toEqual(path('not_found'));
     await rpc(service, 'files/create_folder_v2', { path: '/folder.png' });
@@ -317,14 +329,14 @@ describe('no thumbnail', () => {
     [{ resource: { '.tag': 'link' } }, "missing required field 'url'"],
     [{ resource: { '.tag': 'path', path: '/a' }, size: 'w1h1' }, "unknown tag 'w1h1'"],
     [{}, "missing required field 'resource'"],
-  ])('for %j', async (argument, complaint) => {
+  ])('get_thumbnail_v2 answers the malformed argument %j with 400', async (argument, error) => {
     const answered = await asked(argument);
-    expect([answered.status, answered.text]).toEqual([400, expect.stringContaining(complaint)]);
+    expect([answered.status, answered.text]).toEqual([400, expect.stringContaining(error)]);
   });
 });
 
-describe('get_thumbnail_batch', () => {
-  test('each entry succeeds or fails by itself', async () => {
+describe('files/get_thumbnail_batch', () => {
+  test('get_thumbnail_batch answers a success or a failure for each entry', async () => {
     await put(service, '/text.md', 'text');
     const { result } = await sdk.filesGetThumbnailBatch({
       entries: [
@@ -346,7 +358,7 @@ describe('get_thumbnail_batch', () => {
     ]);
   });
 
-  test('of more than 25 is refused', async () => {
+  test('get_thumbnail_batch of 26 entries answers too_many_files', async () => {
     const entries = Array.from({ length: 26 }, () => ({ path: '/wide.jpg' }));
     const answered = await rpc(service, 'files/get_thumbnail_batch', { entries });
     expect(refusalIn(answered)).toEqual(refusal(409, 'too_many_files', { '.tag': 'too_many_files' }));

@@ -13,12 +13,12 @@ afterAll(() => service.close());
 const call = (name: string, argument: unknown) => rpc(service, name, argument);
 
 describe('files/create_folder_v2', () => {
-  test('answers FolderMetadata without a tag', async () => {
+  test('files/create_folder_v2 answers FolderMetadata without a tag', async () => {
     const answered = await call('files/create_folder_v2', { path: '/Made/Inner' });
     expect(answered.json).toEqual({ metadata: folderShape('/Made/Inner', 'Inner') });
   });
 
-  test('autorename finds a free name', async () => {
+  test('files/create_folder_v2 with autorename takes a free name', async () => {
     await call('files/create_folder_v2', { path: '/Renamed' });
     const answered = await call('files/create_folder_v2', { path: '/Renamed', autorename: true });
     expect(answered.json).toMatchObject({ metadata: { name: 'Renamed (1)' } });
@@ -36,7 +36,7 @@ describe('files/create_folder_v2', () => {
     ['/a/../b', 'path/malformed_path', { '.tag': 'malformed_path' }],
     ['/', 'path/malformed_path', { '.tag': 'malformed_path' }],
     ['ns:1/x', 'path/no_write_permission', { '.tag': 'no_write_permission' }],
-  ])('refuses %s: %s', async (path, summary, error) => {
+  ])('files/create_folder_v2 refuses %s: %s', async (path, summary, error) => {
     await put(service, '/Taken/f', 'text');
     expect(refusalIn(await call('files/create_folder_v2', { path }))).toEqual(
       refusal(409, summary, { '.tag': 'path', path: error }),
@@ -50,13 +50,13 @@ describe.each(['files/delete_v2', 'files/permanently_delete'])('%s', (name) => {
     ['/', 'malformed_path'],
     ['/a/', 'malformed_path'],
     ['ns:1/x', 'not_found'],
-  ])('refuses %s: path_lookup/%s', async (path, tag) => {
+  ])(`${name} of %s answers path_lookup/%s`, async (path, tag) => {
     expect(refusalIn(await call(name, { path }))).toEqual(
       refusal(409, `path_lookup/${tag}`, { '.tag': 'path_lookup', path_lookup: { '.tag': tag } }),
     );
   });
 
-  test('refuses another parent_rev: path_write/conflict/file', async () => {
+  test(`${name} with an old parent_rev answers path_write/conflict/file and keeps the file`, async () => {
     const { rev } = await put(service, '/guarded', 'one');
     await put(service, '/guarded', 'two');
     expect(refusalIn(await call(name, { path: '/guarded', parent_rev: rev }))).toEqual(
@@ -69,7 +69,7 @@ describe.each(['files/delete_v2', 'files/permanently_delete'])('%s', (name) => {
   });
 });
 
-test('files/delete_v2 answers what was there, with a tag', async () => {
+test('files/delete_v2 answers the metadata of the deleted item, with a tag', async () => {
   await put(service, '/Removed/file', 'text');
   const file = await call('files/delete_v2', { path: '/removed/file' });
   expect(file.json).toEqual({ metadata: { '.tag': 'file', ...fileShape('/Removed/file', 'file') } });
@@ -77,7 +77,7 @@ test('files/delete_v2 answers what was there, with a tag', async () => {
   expect(folder.json).toEqual({ metadata: { '.tag': 'folder', ...folderShape('/Removed', 'Removed') } });
 });
 
-test('files/permanently_delete answers null, and leaves no revision', async () => {
+test('files/permanently_delete answers null and leaves no revision', async () => {
   const { rev } = await put(service, '/forever', 'text');
   const answered = await call('files/permanently_delete', { path: '/forever' });
   expect([answered.status, answered.text]).toEqual([200, 'null']);
@@ -85,7 +85,7 @@ test('files/permanently_delete answers null, and leaves no revision', async () =
   expect((await call('files/get_metadata', { path: `rev:${rev}` })).status).toBe(409);
 });
 
-test('files/permanently_delete is refused to an account that may not', async () => {
+test('files/permanently_delete answers 400 to an account without that right', async () => {
   const account = service.service.addAccount({
     email: 'basic@example.org',
     givenName: 'B',
@@ -108,7 +108,7 @@ test('files/permanently_delete is refused to an account that may not', async () 
 describe.each(['files/move_v2', 'files/copy_v2'])('%s', (name) => {
   const relocate = (from: string, to: string) => call(name, { from_path: from, to_path: to });
 
-  test('answers Metadata with a tag', async () => {
+  test(`${name} answers Metadata with a tag`, async () => {
     await put(service, `/${name}/A`, 'text');
     const file = await relocate(`/${name}/a`, `/${name}/New/B`);
     expect(file.json).toEqual({ metadata: { '.tag': 'file', ...fileShape(`/${name}/New/B`, 'B') } });
@@ -131,7 +131,7 @@ describe.each(['files/move_v2', 'files/copy_v2'])('%s', (name) => {
     ['/from/a', '/', 'to/malformed_path', 'to', { '.tag': 'malformed_path' }],
     ['/from/a', '/desktop.ini', 'to/disallowed_name', 'to', { '.tag': 'disallowed_name' }],
     ['/from/a', 'ns:1/x', 'to/no_write_permission', 'to', { '.tag': 'no_write_permission' }],
-  ])('refuses %s to %s: %s', async (from, to, summary, member, error) => {
+  ])(`${name} of %s to %s answers %s`, async (from, to, summary, member, error) => {
     await put(service, '/from/a', 'text');
     await put(service, '/from/b', 'text');
     await put(service, '/from/c/d', 'text');
@@ -140,7 +140,7 @@ describe.each(['files/move_v2', 'files/copy_v2'])('%s', (name) => {
     );
   });
 
-  test('refuses a folder into itself', async () => {
+  test(`${name} of a folder into itself is refused`, async () => {
     await put(service, '/self/a', 'text');
     const answered = refusalIn(await relocate('/self', '/self/inner'));
     expect(answered['status']).toBe(409);
@@ -149,7 +149,7 @@ describe.each(['files/move_v2', 'files/copy_v2'])('%s', (name) => {
   });
 });
 
-test('copies take a new id, moves keep it', async () => {
+test('files/copy_v2 gives the copy a new id, and files/move_v2 keeps the id', async () => {
   const { id } = await put(service, '/ids/a', 'text');
   const copied = await call('files/copy_v2', { from_path: '/ids/a', to_path: '/ids/b' });
   expect(copied.json).not.toMatchObject({ metadata: { id } });

@@ -7,7 +7,7 @@ import { besideService, FormBrowser } from '../support/consent.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, refreshForm, rpc, send } from '../support/service-client.ts';
 
-/** The accounts' database as it was when there was one app, and accounts had neither passwords nor limits. */
+/** Schema 2 of the accounts database, with one app and without passwords and limits. */
 const OLD_SCHEMA = `
   CREATE TABLE accounts (account_id TEXT PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, email TEXT NOT NULL UNIQUE,
     given_name TEXT NOT NULL, surname TEXT NOT NULL, may_delete_permanently INTEGER NOT NULL) STRICT;
@@ -37,7 +37,7 @@ const COLUMNS = {
     'sequence, token, rlkey, account_id, item_id, item_kind, visibility, password_hash, expires_ms, allow_download',
 };
 
-/** Turns a stopped service's directory into what it would be, had the older program made it. */
+/** Rewrites the data directory of a stopped service to the older version. */
 async function makeOld({ dataDirectory }: TestService): Promise<void> {
   const file = join(dataDirectory, 'accounts.sqlite');
   const old = new Sqlite(`${file}.old`);
@@ -65,7 +65,7 @@ async function start(dataDirectory?: string): Promise<TestService> {
   return service;
 }
 
-test('a data directory of an older version goes on with its files, tokens and links', async () => {
+test('a data directory of an older version keeps its files, tokens and links after an upgrade', async () => {
   const before = await start();
   await put(before, '/kept', 'kept');
   const argument = { path: '/kept' };
@@ -90,7 +90,7 @@ test('a data directory of an older version goes on with its files, tokens and li
   );
 });
 
-test('its account gets a password, which is kept from then on', async () => {
+test('an older data directory’s account gets a password at the upgrade, which stays the same', async () => {
   const before = await start();
   await before.service.close();
   await makeOld(before);
@@ -102,7 +102,7 @@ test('its account gets a password, which is kept from then on', async () => {
   expect((await after.service.provision()).password).toBe(password);
 });
 
-test('a database of a newer version is refused, and left as it is', async () => {
+test('a database of a newer version is refused with its format number', async () => {
   const before = await start();
   await before.service.close();
   const file = join(before.dataDirectory, 'accounts.sqlite');

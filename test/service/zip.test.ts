@@ -139,7 +139,7 @@ describe('files/download_zip', () => {
     const copy = (from_path: string, to_path: string) =>
       rpc(service, 'files/copy_v2', { from_path, to_path });
     await put(service, '/Heavy/0/file', new Uint8Array(32 * MIB));
-    // Copies cost no bytes: each step doubles the folder, to 1 GiB at the end.
+    // Copies share blocks. Each step doubles the folder, to 1 GiB at the end.
     for (let step = 1; step <= 5; step++) {
       await copy('/Heavy', '/Twin');
       await rpc(service, 'files/move_v2', { from_path: '/Twin', to_path: `/Heavy/${step}` });
@@ -169,7 +169,7 @@ describe('files/download_zip', () => {
   });
 });
 
-describe('a folder link', () => {
+describe('archive of a folder link', () => {
   test('a folder link with dl=1 answers the folder as an archive, and the page of the link leads there', async () => {
     await put(service, '/Linked/sub/file', 'text');
     const { json } = await rpc(service, 'sharing/create_shared_link_with_settings', { path: '/Linked' });
@@ -196,7 +196,7 @@ describe('a folder link', () => {
   });
 });
 
-describe('the archive', () => {
+describe('zipBytes', () => {
   const file = (name: string, sizeBytes: number, bytes: () => AsyncIterable<Uint8Array>): ZipEntry => ({
     name,
     sizeBytes,
@@ -208,16 +208,13 @@ describe('the archive', () => {
     yield* chunks;
   }
 
-  test.each([1, 3, 5])(
-    'an archive is cut short by a file of %i bytes where 4 were promised',
-    async (sizeBytes) => {
-      const entries = [file('x', 4, () => of(Buffer.alloc(sizeBytes)))];
-      const all = async () => {
-        for await (const _ of zipBytes(entries));
-      };
-      await expect(all()).rejects.toThrow('"x" does not have the expected 4 bytes');
-    },
-  );
+  test.each([1, 3, 5])('an archive fails on a file of %i bytes where 4 are expected', async (sizeBytes) => {
+    const entries = [file('x', 4, () => of(Buffer.alloc(sizeBytes)))];
+    const all = async () => {
+      for await (const _ of zipBytes(entries));
+    };
+    await expect(all()).rejects.toThrow('"x" does not have the expected 4 bytes');
+  });
 
   test('an archive of more than 65,535 entries is listed and tested by unzip', async () => {
     const entries = Array.from({ length: 66_000 }, (_, index) => file(`e/${index}`, 0, () => of()));

@@ -1,9 +1,9 @@
-/** What stands behind a word at the beginning of a line of what a command said. */
-export function told(word: string, said: string): string {
-  return new RegExp(`^${word} +(\\S+)$`, 'm').exec(said)?.[1] ?? '';
+/** Returns the value after a label at the start of a line of a command's output; `''` without such a line. */
+export function printedValue(label: string, output: string): string {
+  return new RegExp(`^${label} +(\\S+)$`, 'm').exec(output)?.[1] ?? '';
 }
 
-/** The app that `davgate service app create` has told of. */
-export function appIn(said: string): { key: string; secret: string } {
-  return { key: told('app key', said), secret: told('app secret', said) };
+/** Returns the app that `davgate service app create` printed. */
+export function appIn(output: string): { key: string; secret: string } {
+  return { key: printedValue('app key', output), secret: printedValue('app secret', output) };
 }

@@ -19,48 +19,48 @@ type Call =
   | { readonly what: 'appendSession'; readonly part: UploadPart }
   | { readonly what: 'download'; readonly range: ByteRange | undefined; readonly ahead: boolean };
 
-/** What a download gives instead of the truth; positions count from the file's start. */
+/** A fault of a download. Positions are offsets in the file. */
 export interface DownloadFault {
   /** The connection breaks before this byte. */
   readonly cutAt?: number;
-  /** The body ends before this byte as if that were all. */
+  /** The body ends before this byte without an error. */
   readonly endAt?: number;
-  /** This byte is another one. */
+  /** This byte is changed. */
   readonly flipAt?: number;
-  /** Nothing more comes from this byte on until `release` or an abort. */
+  /** The download pauses before this byte until `release` or an abort. */
   readonly placeholderAt?: number;
 }
 
 /**
- * The calls that move bytes, in memory: the upload calls, as strict as the service about sessions, with a hook before
- * each call, and the downloads of a `Remote`, with a script of faults.
+ * The upload and download calls of the service, in memory. Uploads check sessions as strictly as the service
+ * and have a hook before each call; downloads have a list of faults.
  */
 export class BytesRemote implements UploadCalls, Pick<Remote, 'download'> {
   readonly calls: Call[] = [];
   readonly files = new Map<Path, FileEntry>();
-  /** By revision. */
+  /** Contents by revision. */
   readonly contents = new Map<string, Uint8Array>();
   /** Called before each call is carried out; may wait or throw. */
   before: (call: Call, signal: AbortSignal | undefined) => Promise<void> | void = () => {};
-  /** What an entry of `finishSessions` comes to, if not to success. */
+  /** Returns the failure of an entry of `finishSessions`, or `undefined` for success. */
   outcomeOf: (commit: SessionCommit) => Error | undefined = () => undefined;
-  /** Uploads that may go side by side. */
+  /** Maximum number of parallel uploads. */
   sideBySide = 1;
-  /** What the next downloads do, the first one first; without one, a download is right. */
+  /** Faults of the next downloads, in order. A download without one succeeds. */
   faults: DownloadFault[] = [];
-  /** Bytes of one chunk of a download. */
+  /** Size of a chunk of a download, in bytes. */
   chunkBytes = 64 * 1024;
-  /** Waited for before each chunk of a download. */
+  /** Called before each chunk of a download; may wait. */
   pace: (sizeBytes: number, signal?: AbortSignal) => Promise<void> = async () => {};
-  /** Downloads that have begun and neither ended nor been left. */
+  /** Number of running downloads. */
   openDownloads = 0;
-  /** Bytes handed out by all downloads. */
+  /** Number of bytes that all downloads have sent. */
   downloadedBytes = 0;
   readonly #sessions = new Map<string, { parts: Map<number, Uint8Array>; sizeBytes: number | undefined }>();
   #revCount = 0;
   #release: (() => void)[] = [];
 
-  /** Lets downloads go on that a fault holds. */
+  /** Resumes paused downloads. */
   release(): void {
     for (const go of this.#release.splice(0)) go();
   }
@@ -226,7 +226,7 @@ export class BytesRemote implements UploadCalls, Pick<Remote, 'download'> {
 
   async #begin(call: Call, signal: AbortSignal | undefined): Promise<void> {
     this.calls.push(call);
-    // As over a network: no call is answered in the turn that made it.
+    // As over a network, no call is answered in the turn of the event loop that made it.
     await new Promise((resolve) => setImmediate(resolve));
     signal?.throwIfAborted();
     await this.before(call, signal);
@@ -250,7 +250,7 @@ function flipped(chunk: Uint8Array, at: number): Uint8Array {
   return damaged;
 }
 
-/** A promise that a call waits for until its signal is aborted, as one on a dead line would. */
+/** Returns a promise that only rejects, when the signal is aborted. */
 export function never(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal?.addEventListener('abort', () => reject(signal.reason), { once: true });

@@ -1,4 +1,4 @@
-/** `sizeBytes` bytes that look random and are the same for the same seed: what compresses or repeats hides mistakes. */
+/** Returns pseudo-random bytes from a seed. Bytes that compress or repeat would hide mistakes. */
 export function pseudoRandomBytes(sizeBytes: number, seed: number): Buffer {
   const words = new Uint32Array(Math.ceil(sizeBytes / 4));
   let state = seed * 2654435761 + 1;
@@ -12,7 +12,7 @@ export function pseudoRandomBytes(sizeBytes: number, seed: number): Buffer {
   return Buffer.from(words.buffer, 0, sizeBytes);
 }
 
-/** The body of a write, in pieces of `pieceBytes`. */
+/** Yields the body of a write in pieces of `pieceBytes`. */
 export async function* bodyOf(
   content: string | Uint8Array,
   pieceBytes = Number.POSITIVE_INFINITY,

@@ -1,33 +1,33 @@
 import { ApiError, type ApiFailure } from '../../src/api/errors.ts';
 
-/** One call of `What` that a test makes fail. */
+/** A call that fails. */
 interface Failure<What> {
   readonly call: What;
   readonly error: unknown;
-  /** After it took effect, as when an answer is lost. */
+  /** Whether the call takes effect before it fails, like one whose answer is lost. */
   readonly late: boolean;
 }
 
-/** The calls of something that plays a service: they are noted, and fail or wait as a test says. */
+/** Records the calls of a fake service, and makes them fail or wait. */
 export class CallScript<What extends string> {
-  /** All so far. */
+  /** All calls so far. */
   readonly calls: { readonly call: What; readonly path: string }[] = [];
   readonly #failures: Failure<What>[] = [];
   readonly #gates: Gate<What>[] = [];
   readonly #holding = new Set<Gate<What>>();
 
-  /** `around`: hears how each call ends. */
+  /** `around` wraps each call. */
   constructor(
     private readonly around: <T>(call: What, work: () => Promise<T>) => Promise<T> = (_, work) => work(),
   ) {}
 
-  /** Makes the next `call` fail; `late`: after it took effect. */
+  /** Makes the next `call` fail, with `late` after it took effect. */
   failNext(call: What, failure: ApiFailure | Error, late: boolean): void {
     const error = typeof failure === 'string' ? new ApiError(failure, `${call} was made to fail`) : failure;
     this.#failures.push({ call, error, late });
   }
 
-  /** Makes every call fail before it takes effect, until `undefined` is set. */
+  /** The failure of every call, before it takes effect, until set to `undefined`. */
   outage: ApiFailure | undefined;
 
   /** Holds the next `call` before it does anything (`begin`), or its answer (`end`), until released. */
@@ -37,18 +37,18 @@ export class CallScript<What extends string> {
     return gate;
   }
 
-  /** Calls that have not come yet are not held any more. */
+  /** Cancels the holds of calls that have not been made yet. */
   forgetGates(): void {
     this.#gates.length = 0;
   }
 
-  /** Releases the calls that are held. Calls that have not come yet are not held any more. */
+  /** Releases the held calls, and cancels the holds of calls that have not been made yet. */
   openGates(): void {
     this.forgetGates();
     for (const gate of this.#holding) gate.release();
   }
 
-  /** Carries out a call, in a turn of its own. */
+  /** Runs a call in a later turn of the event loop. */
   run<T>(call: What, path: string, signal: AbortSignal | undefined, work: () => T | Promise<T>): Promise<T> {
     return this.around(call, () => this.#run(call, path, signal, work));
   }
@@ -61,7 +61,7 @@ export class CallScript<What extends string> {
   ): Promise<T> {
     signal?.throwIfAborted();
     this.calls.push({ call, path });
-    // As over a network, others get their turn meanwhile.
+    // As over a network, other work runs meanwhile.
     await new Promise<void>((resolve) => setImmediate(resolve));
     await this.#gate(call, 'begin', signal);
     if (this.outage) throw new ApiError(this.outage, `${call}: the service is away`);
@@ -88,13 +88,13 @@ export class CallScript<What extends string> {
   }
 }
 
-/** One call that a test holds. */
+/** A held call. */
 export class Gate<What extends string = string> {
-  /** Resolves when the call has come here. */
+  /** Resolves when the call has reached the gate. */
   readonly reached: Promise<void>;
   readonly #open: Promise<void>;
   #reach: () => void = () => {};
-  /** Lets the call go on. */
+  /** Resumes the call. */
   release: () => void = () => {};
 
   constructor(

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { succeed } from './command.ts';
 
-/** A certificate of its own making, which whoever should trust it has to be given as an authority. */
+/** A self-signed certificate, which clients must be given as an authority. */
 export interface Certificate {
   readonly key: string;
   readonly cert: string;
-  /** Holds `cert`. */
+  /** Path of a file with `cert`. */
   readonly file: string;
   remove(): Promise<void>;
 }
 
-/** Makes a new one for these names and this address, good for a day. */
+/** Makes a certificate for these names and this address, valid for a day. */
 export async function makeCertificate(names: readonly string[], address: string): Promise<Certificate> {
   const directory = await mkdtemp(join(tmpdir(), 'davgate-certificate-'));
   const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];

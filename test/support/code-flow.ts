@@ -3,15 +3,15 @@ import { addApp, FormBrowser, sentBack } from './consent.ts';
 import type { TestService } from './service.ts';
 import { type Answered, rpc, send } from './service-client.ts';
 
-/** Who signs in. */
+/** The account that signs in. */
 export const EMAIL = 'ann@example.org';
 export const PASSWORD = 'correct horse';
 
-/** Where an app may be sent back to. */
+/** Redirect URIs of the app. */
 export const CALLBACK = 'http://localhost:53682/';
 export const OVER_HTTPS = 'https://app.example/callback?from=davgate';
 
-/** The code flow of an app of its own, to which nobody has said yes, in a browser that knows nobody. */
+/** The code flow of a new app that no account has allowed, in a browser without cookies. */
 export class CodeFlow {
   readonly app: App;
   readonly secret: string;
@@ -23,7 +23,7 @@ export class CodeFlow {
     this.browser = new FormBrowser(service);
   }
 
-  /** What the app asks `/oauth2/authorize` for. */
+  /** Returns the parameters of the app's authorization request. */
   asking(more: Record<string, string> = {}): Record<string, string> {
     return { client_id: this.app.key, response_type: 'code', redirect_uri: CALLBACK, ...more };
   }
@@ -39,7 +39,7 @@ export class CodeFlow {
     return sentBack(await this.allow(request), request['redirect_uri'] ?? '')['code'] ?? '';
   }
 
-  /** Exchanges a code; of what is added, an empty text leaves a parameter out. */
+  /** Exchanges a code. An empty text in `more` leaves the parameter out. */
   exchange(code: string, more: Record<string, string> = {}): Promise<Answered> {
     const form = {
       grant_type: 'authorization_code',
@@ -57,7 +57,7 @@ export class CodeFlow {
     return this.#token(Object.entries({ ...form, ...more }));
   }
 
-  /** Whose token it is; the status of a refusal. */
+  /** Returns the email of a token's account, or the status of the refusal. */
   async whoIs(token: string): Promise<unknown> {
     const answered = await rpc(this.service, 'users/get_current_account', null, { token });
     return answered.status === 200 ? (answered.json as { email: string }).email : answered.status;

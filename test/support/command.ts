@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 export interface CommandResult {
   readonly code: number | null;
-  /** Standard output and standard error as they came. */
+  /** Standard output and standard error in the order received. */
   readonly output: string;
   readonly stdout: string;
 }
@@ -29,11 +29,11 @@ export async function command(
   });
   child.stderr.on('data', (chunk: Buffer) => all.push(chunk));
   child.stdin.end(input);
-  const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
+  const [code] = (await once(child, 'close')) as [number | null]; // arguments of 'close'
   return { code, output: Buffer.concat(all).toString(), stdout: Buffer.concat(out).toString() };
 }
 
-/** As `command`, and throws with all it printed when it did not end well. */
+/** Runs a foreign program like `command`. Throws with its output if its exit code is not 0. */
 export async function succeed(
   program: string,
   args: readonly string[],

@@ -7,7 +7,7 @@ import { type Registry, registryIn } from '../../src/service/registry/registry.t
 import type { TestService } from './service.ts';
 import { type Answered, send } from './service-client.ts';
 
-/** Works on the accounts of a service that runs, as a command beside it does: by a connection of its own. */
+/** Works on the accounts of a running service by a connection of its own, as the commands do. */
 export function besideService<T>(service: TestService, work: (registry: Registry) => T): T {
   const database = openDatabase(service.dataDirectory);
   try {
@@ -17,7 +17,7 @@ export function besideService<T>(service: TestService, work: (registry: Registry
   }
 }
 
-/** A new app; all that is not said is of no matter to the test. */
+/** Adds an app. Fields left out have any valid value. */
 export function addApp(
   service: TestService,
   app: Partial<NewApp> = {},
@@ -26,21 +26,21 @@ export function addApp(
   return besideService(service, ({ apps }) => apps.add({ ...plain, ...app }));
 }
 
-/** A new account that can sign in. Returns its id. */
+/** Adds an account with a password. Returns its id. */
 export async function addPerson(service: TestService, email: string, password: string): Promise<string> {
   const passwordHash = await hashOfPassword(password);
   const person = { email, givenName: 'Ann', surname: 'Other', mayDeletePermanently: false, passwordHash };
   return besideService(service, ({ accounts }) => addAccount(accounts, person).id);
 }
 
-/** A browser on the pages of `/oauth2/authorize`, without its eyes: it keeps cookies and sends forms. */
+/** A client of the pages of `/oauth2/authorize` that keeps cookies and sends forms. */
 export class FormBrowser {
   #cookies = new Map<string, string>();
   #page: { readonly url: string; readonly answered: Answered } | undefined;
 
   constructor(private readonly service: TestService) {}
 
-  /** The last page's text. */
+  /** The HTML of the last page. */
   get text(): string {
     return this.#page?.answered.text ?? '';
   }
@@ -49,7 +49,7 @@ export class FormBrowser {
     return this.#go(`${this.service.url}/oauth2/authorize?${new URLSearchParams(parameters)}`, {});
   }
 
-  /** Sends the page's form by one of its buttons. Redirects within the service are followed. */
+  /** Submits the page's form by one of its buttons. Follows redirects within the service. */
   press(action: string, fields: Readonly<Record<string, string>> = {}): Promise<Answered> {
     const token = /name="form_token" value="([^"]+)"/.exec(this.text)?.[1] ?? '';
     const body = new URLSearchParams({ form_token: token, action, ...fields });
@@ -78,14 +78,14 @@ export class FormBrowser {
   }
 }
 
-/** What an answer sends back to the app: the parameters in its `Location`, by name. */
+/** Returns the parameters that an answer sends back to the app in its `Location`, by name. */
 export function sentBack(answered: Answered, to: string): Record<string, string> {
   const location = answered.headers.get('location') ?? '';
   if (!location.startsWith(to)) throw new Error(`not sent to ${to}: ${answered.status} ${location}`);
   return Object.fromEntries(new URLSearchParams(location.slice(to.length + 1)));
 }
 
-/** An access token by all of the code flow: sign-in, consent, exchange. */
+/** Goes through the whole code flow. Returns the access token. */
 export async function tokenByConsent(
   service: TestService,
   app: { readonly key: string; readonly secret: string; readonly redirectUri: string },

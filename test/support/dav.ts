@@ -25,14 +25,14 @@ export interface DavAnswer {
 
 export interface DavRequest {
   readonly headers?: OutgoingHttpHeaders;
-  /** A stream goes out in chunks, unless a length is among the headers. */
+  /** A stream is sent in chunks, unless `headers` has its length. */
   readonly body?: string | Uint8Array | Readable;
-  /** Who asks; `ann` when nobody is named. */
+  /** The user of the request, `ann` by default. */
   readonly user?: string;
   readonly agent?: string;
 }
 
-/** The header by which requests of tests say who asks. */
+/** The header that names the user of a request. */
 const USER = 'x-test-user';
 
 export interface DavServer {
@@ -41,25 +41,25 @@ export interface DavServer {
   readonly files: MemoryFiles;
   readonly state: DriveState;
   readonly clock: ManualClock;
-  /** What the handler logged as an error. */
+  /** Errors that the handler logged. */
   readonly errors: LogFields[];
-  /** `target` goes out as it is. */
+  /** Sends a request. `target` is sent unchanged. */
   send(method: string, target: string, options?: DavRequest): Promise<DavAnswer>;
-  /** Sends bytes as they are and resolves with all that came back until the connection was closed. */
+  /** Sends raw bytes. Resolves with all bytes received until the connection was closed. */
   raw(bytes: string): Promise<string>;
-  /** A connection to play with. */
+  /** Opens a raw connection. */
   socket(): Socket;
-  /** Resolves once the server has noticed that no client waits for an answer any more. */
+  /** Resolves when no response is open any more. */
   untilAlone(): Promise<void>;
-  /** Puts a file, and the folders above it, into the drive. */
+  /** Writes a file, and makes the folders above it. */
   file(path: string, content?: string | Uint8Array): Promise<void>;
   folder(path: string): Promise<void>;
-  /** The content of a file in the drive, as text; `undefined` where there is none. */
+  /** Returns the content of a file as text, or `undefined`. */
   content(path: string): string | undefined;
   close(): Promise<void>;
 }
 
-/** The handler behind the real listener, on a drive in memory. Resolves once it listens. */
+/** Starts the real listener and handler on a drive in memory. */
 export async function startDav(
   options: { readonly wrap?: (drive: Drive) => Drive; readonly trustedProxies?: Networks } = {},
 ): Promise<DavServer> {
@@ -146,7 +146,7 @@ function raw(port: number, bytes: string): Promise<string> {
     const socket = connect(port, '127.0.0.1');
     const pieces: Buffer[] = [];
     socket.on('data', (piece) => pieces.push(piece));
-    // A connection that breaks has said all that it had to say.
+    // 'close' follows an error.
     socket.on('error', () => {});
     socket.on('close', () => resolve(Buffer.concat(pieces).toString('latin1')));
     socket.write(bytes, 'latin1');

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { succeed } from './command.ts';
 
-/** A drive mounted by davfs2, with a cache of its own. Needs root and /dev/fuse. */
+/** A drive mounted by davfs2 with its own cache. Needs root and /dev/fuse. */
 export interface DavfsMount {
   readonly path: string;
-  /** `cp -rL`, by the program that people use for it. */
+  /** Copies a file or folder with `cp -rL`. */
   copyIn(source: string, name: string): Promise<void>;
-  /** Resolves once everything was sent. */
+  /** Unmounts. Resolves when every write was sent. */
   unmount(): Promise<void>;
 }
 
@@ -21,14 +21,14 @@ export async function mountDavfs(drive: {
   const path = join(home, 'mount');
   await mkdir(path);
   await mkdir(join(home, 'cache'));
-  // davfs2 gives root's rights up and writes its cache as a user of its own.
+  // davfs2 drops root's rights and writes its cache as its own user.
   await chmod(home, 0o755);
   await chmod(join(home, 'cache'), 0o777);
   const secrets = join(home, 'secrets');
   await writeFile(secrets, `"${drive.url}" "${drive.user}" "${drive.password}"\n`);
   await chmod(secrets, 0o600);
   const configuration = join(home, 'davfs2.conf');
-  // buf_size: with davfs2 1.6 and a recent kernel every readdir fails at its default, whatever the server.
+  // buf_size: at its default every readdir fails with davfs2 1.6 and a recent kernel, on any server.
   const lines = ['buf_size 1024', 'delay_upload 0', 'cache_size 500', `secrets ${secrets}`];
   await writeFile(configuration, `${[...lines, `cache_dir ${join(home, 'cache')}`].join('\n')}\n`);
   await succeed('mount', ['-t', 'davfs', '-o', `conf=${configuration},uid=0`, drive.url, path]);

@@ -4,14 +4,14 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { makeCertificate } from './certificate.ts';
 
-/** The names that clients of the real service have built in (rclone 1.60, the Go SDK). */
+/** Host names that clients of the real service have built in (rclone 1.60, the Go SDK). */
 const HOSTS = ['api.dropboxapi.com', 'content.dropboxapi.com', 'notify.dropboxapi.com'];
 
-/** The real service's hosts, played on this machine for clients that cannot be given another address. */
+/** The real service's hosts on this machine, for clients whose host names are fixed. */
 export interface DropboxHosts {
-  /** Makes a child process go through the proxy and trust the certificate: Go, curl and Node. */
+  /** Variables that make a child process use the proxy and trust the certificate: Go, curl and Node. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The same service for a client that takes any address, over the same TLS. */
+  /** Address of the same TLS server, for clients with a configurable address. */
   readonly url: string;
   readonly traffic: Traffic;
   close(): Promise<void>;
@@ -19,18 +19,18 @@ export interface DropboxHosts {
 
 /** The traffic since the start. */
 export interface Traffic {
-  /** Calls by function (`files/upload`); requests outside of /2/ by their path. */
+  /** Number of calls by function (`files/upload`), or by path outside of /2/. */
   readonly calls: Map<string, number>;
-  /** The calls that were not refused with 429. On a busy machine the service refuses some, and clients send them again. */
+  /** Number of calls that were not refused with 429. Clients repeat the refused ones. */
   readonly acceptedCalls: Map<string, number>;
-  /** Answers with status 429. */
+  /** Number of answers with status 429. */
   refusedCount: number;
   receivedBytes: number;
 }
 
 /**
- * A CONNECT proxy that leads the hosts' port 443, and nothing else, to the service at `serviceUrl`, with TLS of its
- * own in front. Bytes pass unchanged.
+ * Starts a CONNECT proxy that connects port 443 of the hosts, and nothing else, to the service at `serviceUrl`
+ * over its own TLS. Bytes pass unchanged.
  */
 export async function playDropboxHosts(serviceUrl: string): Promise<DropboxHosts> {
   const { key, cert, file, remove } = await makeCertificate([...HOSTS, 'localhost'], '127.0.0.1');
@@ -80,7 +80,10 @@ function count(calls: Map<string, number>, name: string): void {
   calls.set(name, (calls.get(name) ?? 0) + 1);
 }
 
-/** Hands bytes on both ways. A request begins in a chunk of its own: no client sends one before the last is answered. */
+/**
+ * Forwards bytes both ways. A request begins in a chunk of its own, because no client sends one before the
+ * last is answered.
+ */
 function pass(client: Socket, service: Socket, traffic: Traffic): void {
   let pending: string | undefined;
   client.on('data', (chunk: Buffer) => {
@@ -101,7 +104,7 @@ function pass(client: Socket, service: Socket, traffic: Traffic): void {
     [client, service],
     [service, client],
   ] as const) {
-    // A broken line closes too, and then the other side may still send what it has.
+    // 'close' follows an error, and the other side then sends its remaining bytes.
     one.on('error', () => undefined);
     one.on('close', () => other.destroySoon());
   }

@@ -1,15 +1,15 @@
 /**
- * How much the random tests do, as a multiple of what `npm test` does: there each mechanism is exercised a few times,
- * with another seed in every run; `npm run test:long` looks for the rare orders of events.
+ * Work of the random tests as a multiple of that in `npm test`, which exercises each mechanism a few times
+ * with a new seed. `npm run test:long` looks for rare orders of events.
  */
-const EFFORT = Number(process.env['DAVGATE_TEST_EFFORT'] ?? 1);
+const EFFORT = Number(process.env['TEST_EFFORT'] ?? 1);
 
 /** Returns the number of rounds or operations for a test that does `count` of them in `npm test`. */
 export function effort(count: number): number {
   return Math.ceil(count * EFFORT);
 }
 
-/** Returns the seed that DAVGATE_TEST_SEED names, or any. A test prints it, so that its run can be repeated. */
+/** Returns the seed in TEST_SEED, or a random one. A test prints it, so that its run can be repeated. */
 export function testSeed(): number {
-  return Number(process.env['DAVGATE_TEST_SEED'] ?? Math.floor(Math.random() * 1_000_000));
+  return Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 1_000_000));
 }

@@ -1,15 +1,11 @@
 /** Variables of the caller that would change what davgate or a foreign program does. */
 const FOREIGN = /^(DAVGATE_|LC_|XDG_)|^LANGUAGE$|_proxy$/i;
 
-/** Variables with which a developer steers the tests themselves. */
-const OWN = /^DAVGATE_TEST_/;
-
-/** What programs need: Chromium, for one, has no UTF-8 file names without a locale. */
+/** Variables that programs need. Chromium has no UTF-8 file names without a locale. */
 const SET = { LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', TZ: 'UTC', SHELL: '/bin/sh', TERM: 'xterm' };
 
-/** Gives this process, and so every test and every program that a test starts, the same environment on every machine. */
+/** Sets the same environment on every machine, for this process, its tests and the programs they start. */
 export function settleEnvironment(): void {
-  for (const name of Object.keys(process.env))
-    if (FOREIGN.test(name) && !OWN.test(name)) delete process.env[name];
+  for (const name of Object.keys(process.env)) if (FOREIGN.test(name)) delete process.env[name];
   Object.assign(process.env, SET);
 }

@@ -1,10 +1,13 @@
-/** A scrape, checked against Prometheus' text format 0.0.4, with its values by `name{label="value",…}`. */
+/** A scrape in Prometheus' text format 0.0.4, with its values by `name{label="value",…}`. */
 export interface Scrape {
-  /** A value; labels in any order. Of a series that is not there 0, as Prometheus' own functions have it. */
+  /**
+   * Returns the value of a series, with labels in any order. A missing series is 0, as in Prometheus'
+   * functions.
+   */
   value(name: string, labels?: Readonly<Record<string, string>>): number;
-  /** The series of a name, each with its labels in order. */
+  /** Returns the series of a name, each with sorted labels. */
   series(name: string): readonly string[];
-  /** The names in `# TYPE` lines, with the type. */
+  /** Types by name, from the `# TYPE` lines. */
   readonly types: ReadonlyMap<string, string>;
 }
 
@@ -14,7 +17,10 @@ const SAMPLE = new RegExp(
   `^(${NAME})(?:\\{(${LABEL}(?:,${LABEL})*)?\\})? (-?[0-9.]+(?:e[+-]?\\d+)?|[+-]Inf|[Nn]a[Nn])$`,
 );
 
-/** Throws for whatever the format does not allow: Prometheus drops the whole scrape for one wrong line. */
+/**
+ * Parses a scrape. Throws on any violation of the format, because Prometheus drops the whole scrape for one
+ * wrong line.
+ */
 export function parseExposition(text: string): Scrape {
   if (!text.endsWith('\n')) throw new Error('the last line does not end');
   const types = new Map<string, string>();
@@ -63,7 +69,7 @@ function keyOf(name: string, labels: readonly (readonly [string, string])[]): st
   return sorted.length > 0 ? `${name}{${sorted.join(',')}}` : name;
 }
 
-/** Buckets only grow, and the last of them, +Inf, is the count. */
+/** Expects buckets to grow and the last one, +Inf, to equal the count. */
 function checkHistogram(name: string, values: ReadonlyMap<string, number>): void {
   const last = new Map<string, { bound: number; value: number }>();
   for (const [key, value] of values) {

@@ -3,23 +3,20 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 
-/** How a service is away. */
+/** How the service fails. */
 export type Absence =
-  /**
-   * Connections are reset as soon as they are made. The port stays taken: one that is let go another process can have
-   * before the service is back.
-   */
+  /** Connections are reset when they are made. The port stays in use, so that no other process takes it. */
   | 'reset'
-  /** Connections are taken, and nothing is ever answered. */
+  /** Connections are accepted and never answered. */
   | 'silent'
-  /** Every call is answered so. */
+  /** Every call gets this answer. */
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
   /** `oauth2/token` answers 500, and all tokens have expired. */
   | 'tokenless';
 
 export interface FailingFront {
   readonly url: string;
-  /** From now on the service is away. What is under way is cut. */
+  /** Makes the service fail from now on, and breaks running calls off. */
   leave(absence: Absence): void;
   comeBack(): void;
   close(): Promise<void>;
@@ -27,7 +24,7 @@ export interface FailingFront {
 
 const EXPIRED = { error_summary: 'expired_access_token/.', error: { '.tag': 'expired_access_token' } };
 
-/** Stands before the service at `target` and passes all on while that is not away. */
+/** Starts a proxy of the service at `target` that can fail. */
 export async function startFailingFront(target: string): Promise<FailingFront> {
   let absence: Absence | undefined;
 
@@ -52,7 +49,7 @@ export async function startFailingFront(target: string): Promise<FailingFront> {
 
   const server = createServer((request, response) => {
     if (absence) fail(absence, request, response);
-    // One of the two hangs up: the gateway at its end, or the service on a long poll.
+    // The gateway disconnects when it ends, or the service during a long poll.
     else pass(request, response).catch(() => response.destroy());
   });
   server.on('connection', (socket) => {

@@ -1,6 +1,6 @@
 import { type Fault, FileError } from '../../src/drive/errors.ts';
 
-/** The fault with which `work` fails. Anything but a refusal in a file system's words is thrown on. */
+/** Returns the fault with which `work` fails, or `none`. Rethrows other errors. */
 export async function faultOf(work: Promise<unknown>): Promise<Fault | 'none'> {
   try {
     await work;

@@ -1,6 +1,6 @@
-/** A door in the way of what is tested, closed until the test opens it. */
+/** A point at which the tested code waits until the test opens it. */
 export class Gate {
-  /** Resolves when somebody waits before it. */
+  /** Resolves when code waits at the gate. */
   readonly reached: Promise<void>;
   readonly #opened: Promise<void>;
   #reach: () => void = () => {};
@@ -15,7 +15,7 @@ export class Gate {
     });
   }
 
-  /** Waits until it is open. */
+  /** Waits until the gate is open. */
   async pass(): Promise<void> {
     this.#reach();
     await this.#opened;

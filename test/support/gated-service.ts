@@ -6,14 +6,14 @@ import { Gate } from './gate.ts';
 
 export interface GatedService {
   readonly url: string;
-  /** Holds up the calls of a function, `move_v2` for one, from the next on until the gate is opened. */
+  /** Holds the calls of a function such as `move_v2` from the next on until the gate is opened. */
   close(call: string): Gate;
-  /** Lets the service do the calls of a function, and holds up its answers. */
+  /** Holds the answers to the calls of a function until the gate is opened. */
   closeBehind(call: string): Gate;
   end(): Promise<void>;
 }
 
-/** Stands between a gateway and the service at `target`, and passes all on that is not held up. */
+/** Starts a proxy of the service at `target` that can hold calls and answers. */
 export async function startGatedService(target: string): Promise<GatedService> {
   const gates = new Map<string, Gate>();
   const gatesBehind = new Map<string, Gate>();
@@ -31,7 +31,7 @@ export async function startGatedService(target: string): Promise<GatedService> {
     await pipeline(answer, response);
   };
   const server = createServer((request, response) => {
-    // A gateway that hangs up in the middle of a long poll, at its end for one.
+    // The gateway disconnected, for example during a long poll when it ends.
     pass(request, response).catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');

@@ -20,52 +20,55 @@ import type { TestService } from './service.ts';
 import { unhurried } from './unhurried.ts';
 
 export interface TestGateway {
-  /** Without a slash at the end. */
+  /** The gateway's URL, without a trailing slash. */
   readonly url: string;
-  /** What the log got at the level of errors. */
+  /** Errors in the gateway's log. */
   readonly errors: readonly LogFields[];
-  /** Likewise, of warnings: calls that are tried again, for one. */
+  /** Warnings in the gateway's log, such as repeated calls. */
   readonly warnings: readonly LogFields[];
-  /** Where bodies wait that the service does not take yet. */
+  /** Folder of bodies that are waiting for the service. */
   readonly spoolDirectory: string;
-  /** Resolves when it sees what others change: what it learnt before that it may have to learn again. */
+  /** Resolves when the change feed is alive. Entries cached before may have to be fetched again. */
   following(): Promise<void>;
-  /** Whether it sees what others change, as far as it knows. */
+  /** Returns whether the change feed is alive. */
   isFollowing(): boolean;
-  /** What waits in the journal. */
+  /** Returns the pending writes in the journal. */
   depth(): JournalDepth;
-  /** The ids for which dead properties are kept. */
+  /** Returns the ids of items with dead properties. */
   idsWithProperties(): Promise<readonly string[]>;
-  /** Resolves when nothing waits in the journal. */
+  /** Resolves when the journal is empty. */
   landed(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface GatewayOptions {
   readonly service: Pick<TestService, 'url' | 'appKey' | 'appSecret' | 'refreshToken'>;
-  /** How long calls are tried again, if not as long as a test takes; short to see what becomes of those that are given up. */
+  /** How long failed calls are repeated, in ms. The default is longer than a test. */
   readonly deadlineMs?: number;
-  /** The account's folder that is the drive, as `--root` names it; the whole account when absent. */
+  /** The folder of the account that is the drive's root, as in `--root`. The default is the whole account. */
   readonly root?: string;
-  /** How long an empty file waits for its body. */
+  /** How long an empty file waits for its body, in ms. */
   readonly holdMs?: number;
-  /** Of the waits between two tries. */
+  /** Random numbers for the waits between two tries. */
   readonly random?: () => number;
-  /** Of the gateway itself. Its connections go by the real one, and wait as long as a test takes. */
+  /** Clock of the gateway. Its connections use the system clock, with time-outs longer than a test. */
   readonly clock?: Clock;
-  /** Writes are acknowledged when they are in a journal. */
+  /** Whether writes are acknowledged when they are in the journal. */
   readonly writeBack?: boolean;
-  /** How long what is known is believed while changes are not told, if not as long as in a real gateway. */
+  /**
+   * How long cached entries are valid while the change feed is down, in ms. The default is that of a real
+   * gateway.
+   */
   readonly staleMs?: number;
-  /** Shorter ones make a service that does not answer known sooner. */
+  /** Time-outs of connections. The default is longer than a test. */
   readonly timeouts?: HttpTimeouts;
-  /** Holds all that it keeps, and stays when it closes: the next one goes on with that. */
+  /** Directory of the gateway's state, which is kept when it closes. The default is a temporary directory. */
   readonly directory?: string;
 }
 
-/** A minute by a test's clock may take anything by the real one, and a busy machine anything for a second's work. */
+/** Time-out that no test reaches, in ms. A minute of a manual clock may take any real time on a busy machine. */
 export const TEST_MS = 10 * 60_000;
-/** Between two looks at what a test waits for. */
+/** Interval between two polls, in ms. */
 const POLL_MS = 5;
 const PATIENT: HttpTimeouts = {
   connectMs: TEST_MS,
@@ -75,7 +78,7 @@ const PATIENT: HttpTimeouts = {
   silenceMs: TEST_MS,
 };
 
-/** The gateway as `src/app.ts` composes it, in this process, open to all, over a service that runs already. */
+/** Starts a gateway in this process over a running service, composed as in `src/app/`, without authentication. */
 export async function startTestGateway(options: GatewayOptions): Promise<TestGateway> {
   const { url, appKey, appSecret, refreshToken } = options.service;
   const { random, holdMs, staleMs, clock = systemClock, writeBack = false, timeouts = PATIENT } = options;
@@ -164,17 +167,17 @@ export interface GatewayAnswer {
 export interface GatewayRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** Leaves after so many bytes of the body, having announced all of it. */
+  /** Disconnects after this many bytes of the body. */
   readonly leaveAfterBytes?: number;
 }
 
-/** One client with its own connections. */
+/** A client with its own connections. */
 export class GatewayClient {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
   constructor(private readonly url: string) {}
 
-  /** Rejects when the connection breaks before the whole answer is there. */
+  /** Sends a request. Rejects when the connection breaks before the end of the answer. */
   async send(
     method: string,
     path: string,

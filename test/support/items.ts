@@ -1,14 +1,14 @@
 import type { TestService } from './service.ts';
 import { put, rpc } from './service-client.ts';
 
-/** A new file or folder, and what it can be called by. */
+/** A new file or folder with its addresses. */
 export interface Item {
   readonly path: string;
   readonly id: string;
   readonly rev: string;
 }
 
-/** In the names of items, always of as many digits. */
+/** Number in the names of items, always of four digits. */
 let made = 1000;
 
 export async function newFile(service: TestService): Promise<Item> {
@@ -17,7 +17,7 @@ export async function newFile(service: TestService): Promise<Item> {
   return { path, id: String(id), rev: String(rev) };
 }
 
-/** One red pixel. */
+/** A PNG of one red pixel. */
 const DOT = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC',
   'base64',

@@ -2,8 +2,8 @@ import type { TestService } from './service.ts';
 import { type Answered, rpc } from './service-client.ts';
 
 /**
- * The entries that a batch came to: launches it (or takes what launching it answered) and asks until it is done,
- * as the official clients do. Of a job that failed as a whole, one failure.
+ * Launches a batch, or takes the answer of its launch, and polls it like the official clients. Returns its
+ * entries, or one failure for a job that failed as a whole.
  */
 export async function finished(
   service: TestService,

@@ -15,10 +15,10 @@ export interface Listening {
   readonly listener: GatewayServer;
   readonly url: string;
   readonly lines: readonly { readonly event: string; readonly fields: LogFields }[];
-  /** Opens a connection, which the end of the test closes. */
+  /** Opens a connection, closed at the end of the test. */
   connect(first?: string): RawConnection;
   close(): Promise<void>;
-  /** The time is over that `close` has for running requests. */
+  /** Ends the grace time of `close` for running requests. */
   cutOff(): void;
 }
 
@@ -29,7 +29,7 @@ export const ANN = {
 };
 export const ANN_HEADER = `Authorization: Basic ${Buffer.from('ann:secret').toString('base64')}\r\n`;
 
-/** What requests call the listener. */
+/** The listener's host name in requests. */
 const HOST = 'x';
 
 const closers: (() => unknown)[] = [];
@@ -47,7 +47,7 @@ interface ListeningOptions extends Partial<Omit<GatewayServerOptions, 'handle'>>
   ) => Promise<void>;
 }
 
-/** A listener on a free port that is open to all and answers every request with "handled", unless told otherwise. */
+/** Starts a listener on a free port, by default without authentication and with the answer "handled". */
 export async function listening({
   handle = async (_request, response) => void response.end('handled'),
   ...options
@@ -66,7 +66,7 @@ export async function listening({
   const over = new AbortController();
   const close = () => listener.close(over.signal);
   closers.push(() => {
-    // A test that fails must not wait for its own hanging requests.
+    // A failed test must not wait for its own hanging requests.
     over.abort();
     return close();
   });
@@ -85,7 +85,7 @@ export async function listening({
   };
 }
 
-/** A request as text; `lines` each end with CR LF. */
+/** Returns the text of a request. Each of `lines` ends with CR LF. */
 export function request(method: string, target: string, lines = '', body = ''): string {
   return `${method} ${target} HTTP/1.1\r\nHost: ${HOST}\r\n${lines}\r\n${body}`;
 }

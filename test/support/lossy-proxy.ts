@@ -4,23 +4,23 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** What becomes of each call when it is made for the first time; made again, it goes through. */
+/** The fault of each call's first attempt. Later attempts succeed. */
 export type Loss =
-  /** The connection is cut before the service hears of it. */
+  /** The connection is closed before the service gets the call. */
   | 'before'
-  /** The service does it, and the connection is cut before its answer. Refusals go through. */
+  /** The service runs the call, and the connection is closed before the answer. Refusals pass. */
   | 'after'
-  /** The service does it, and 500 comes in place of its answer. Refusals go through. */
+  /** The service runs the call, and 500 replaces the answer. Refusals pass. */
   | 'replaced';
 
 export interface LossyProxy {
   readonly url: string;
-  /** How many calls were lost. */
+  /** Returns the number of lost calls. */
   readonly losses: () => number;
   close(): Promise<void>;
 }
 
-/** Stands between a client and the service at `target` and loses every call once. */
+/** Starts a proxy of the service at `target` that loses every call once. */
 export async function startLossyProxy(target: string, loss: Loss): Promise<LossyProxy> {
   const seen = new Set<string>();
   let losses = 0;
@@ -67,7 +67,7 @@ export async function startLossyProxy(target: string, loss: Loss): Promise<Lossy
   };
 }
 
-/** The service's answer; given up when the client goes away meanwhile. */
+/** Forwards a request. Returns the answer, and aborts when the client disconnects. */
 async function forward(
   target: string,
   { url, method, headers }: IncomingMessage,

@@ -1,11 +1,12 @@
+import { setTimeout } from 'node:timers/promises';
 import { type Clock, type Instant, instantAt } from '../../src/util/clock.ts';
 
-/** No request sleeps so long: who does looks after the house from time to time, and holds nobody up. */
+/** Sleeps of at least this are housekeeping, which no request waits for, in ms. */
 const HOUSEKEEPING_MS = 60 * 60 * 1000;
 
-/** A `Clock` that a test turns by hand: no time passes but by `advance`, and wall time jumps by `stepWall`. */
+/** A `Clock` that a test controls. Time passes only in `advance`, and wall time jumps in `stepWall`. */
 export class ManualClock implements Clock {
-  /** Since the clock was made. */
+  /** Time since the clock was made, in ms. */
   #elapsedMs = 0;
   #wallStartMs: number;
   #sleepers: { readonly dueMs: number; readonly sleepMs: number; readonly wake: () => void }[] = [];
@@ -23,10 +24,7 @@ export class ManualClock implements Clock {
     return instantAt(this.#elapsedMs);
   }
 
-  /**
-   * Moves wall time alone: back as when somebody sets the computer's clock, forward as when the machine was suspended.
-   * Nobody wakes.
-   */
+  /** Moves wall time without waking sleepers: back as when a user sets the clock, forward as after a suspend. */
   stepWall(ms: number): void {
     this.#wallStartMs += ms;
   }
@@ -53,20 +51,20 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Lets `ms` milliseconds pass: wakes, in order of time, all that sleep no longer than that. */
+  /** Advances by `ms` milliseconds and wakes the sleepers that are due, in order. */
   async advance(ms: number): Promise<void> {
     const endMs = this.#elapsedMs + ms;
     for (let next = this.#next(endMs); next; next = this.#next(endMs)) {
       this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs);
       this.#sleepers = this.#sleepers.filter((other) => other !== next);
       next.wake();
-      // What woke may go back to sleep within the same span: let it run first.
+      // Work that was woken may sleep again within the same span.
       await settle();
     }
     this.#elapsedMs = endMs;
   }
 
-  /** Lets time pass, as much as anyone sleeps, until `work` is done. */
+  /** Advances to the next sleeper, repeatedly, until `work` is done. */
   async during<T>(work: Promise<T>): Promise<T> {
     let done = false;
     const end = () => {
@@ -74,7 +72,7 @@ export class ManualClock implements Clock {
       this.#notify();
     };
     work.then(end, end);
-    // What the last step set in motion comes to its end before more time passes.
+    // Work that was woken runs before more time passes.
     for (await settle(); !done; await settle()) {
       if (this.nextMs === undefined) await new Promise<void>((resolve) => this.#watchers.push(resolve));
       else await this.advance(this.nextMs);
@@ -82,18 +80,32 @@ export class ManualClock implements Clock {
     return work;
   }
 
-  /** How many calls of `sleep` are waiting; housekeeping between its rounds does not count. */
+  /**
+   * Returns the result of `work`, and lets time pass meanwhile at a fifth of its pace: a slow machine does not reach a
+   * limit before the program that `work` waits for answers.
+   */
+  async duringSlowly<T>(work: Promise<T>): Promise<T> {
+    let hasEnded = false;
+    const end = () => {
+      hasEnded = true;
+    };
+    work.then(end, end);
+    for (; !hasEnded; await setTimeout(5)) await this.advance(1);
+    return work;
+  }
+
+  /** Number of waiting calls of `sleep`, without housekeeping. */
   get sleeping(): number {
     return this.#sleepers.filter(({ sleepMs }) => sleepMs < HOUSEKEEPING_MS).length;
   }
 
-  /** Milliseconds until the first of those is due; `undefined` when none sleeps. */
+  /** Time until the first of them is due, in ms; `undefined` if there is none. */
   get nextMs(): number | undefined {
     const next = this.#next(Number.POSITIVE_INFINITY, HOUSEKEEPING_MS);
     return next && next.dueMs - this.#elapsedMs;
   }
 
-  /** Resolves as soon as `count` of those are waiting: a test may then advance. */
+  /** Resolves when `count` calls of `sleep` are waiting. */
   async untilSleeping(count = 1): Promise<void> {
     while (this.sleeping < count) {
       await new Promise<void>((resolve) => this.#watchers.push(resolve));

@@ -1,4 +1,4 @@
-/** A PDF of one page with a word on it. */
+/** A PDF with one word on one page. */
 export function onePagePdf(word: string): string {
   const content = `BT /F1 36 Tf 72 700 Td (${word}) Tj ET`;
   return `%PDF-1.4
@@ -14,7 +14,7 @@ trailer<</Root 1 0 R>>`;
 
 const SAMPLES_PER_SECOND = 8000;
 
-/** Seconds of silence: one channel, 8 bits a sample. */
+/** Returns a WAV of silence: one channel, 8 bits a sample. */
 export function silentWav(seconds: number): Buffer {
   const samples = Buffer.alloc(seconds * SAMPLES_PER_SECOND, 128);
   const header = Buffer.alloc(44);

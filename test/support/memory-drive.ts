@@ -25,7 +25,7 @@ type Settings = Partial<
   readonly writeBack?: boolean;
 };
 
-/** A drive over a service in memory, with a real state on disk and time that a test turns by hand. */
+/** A drive over a service in memory, with its state on disk and a manual clock. */
 export class MemoryDrive {
   readonly remote: MemoryRemote;
   readonly clock: ManualClock;
@@ -44,7 +44,7 @@ export class MemoryDrive {
     this.#state = openSqliteState({ directory: join(this.#directory, 'state') });
   }
 
-  /** Opened, and following the feed. */
+  /** Opens a drive and waits until its change feed is alive. */
   static async open(remote = new MemoryRemote(), settings: Settings = {}): Promise<MemoryDrive> {
     const drive = new MemoryDrive(remote, settings);
     await drive.start();
@@ -60,7 +60,7 @@ export class MemoryDrive {
     return this.#state.drive('d');
   }
 
-  /** From the next start on. */
+  /** Changes the settings from the next start on. */
   use(settings: Settings): void {
     this.#settings = { ...this.#settings, ...settings };
   }
@@ -90,7 +90,7 @@ export class MemoryDrive {
       clock,
       log,
       deletePolicy: 'auto' as const,
-      // A test need not turn the clock for what others change to be seen.
+      // Changes of other clients are read without advancing the clock.
       feedEveryMs: 0,
       ...settings,
       ...(journal && { journal }),
@@ -99,7 +99,7 @@ export class MemoryDrive {
     if (remote.isReachable) await this.untilAlive();
   }
 
-  /** What a kill leaves: the state, and nothing of what was in memory. */
+  /** Simulates a kill: keeps the state on disk and drops everything in memory. */
   kill(): void {
     this.#files = undefined;
     this.remote.forgetClient();
@@ -110,18 +110,18 @@ export class MemoryDrive {
     this.#state = openSqliteState({ directory });
   }
 
-  /** Resolves when the feed has told all that has happened so far. */
+  /** Resolves when the change feed is alive. */
   async untilAlive(): Promise<void> {
     while (!this.files.status().isFeedAlive) await turn();
   }
 
-  /** Lets the feed tell all that has happened. */
+  /** Releases a held feed and lets its changes be applied. */
   async feedTold(): Promise<void> {
     this.remote.releaseFeed();
     await turn(50);
   }
 
-  /** What the questions to the service are during `work`, those of the feed left out. */
+  /** Returns the calls of the service during `work`, without those of the change feed. */
   async questionsOf(work: () => Promise<unknown>): Promise<string[]> {
     const before = this.remote.calls.length;
     await work();
@@ -131,12 +131,12 @@ export class MemoryDrive {
       .map(({ call, path }) => `${call} ${path}`);
   }
 
-  /** Resolves when nothing is pending any more; the test's own time limit ends it. */
+  /** Resolves when no write is pending. */
   async untilLanded(): Promise<void> {
     while (this.files.depth().files > 0) await turn();
   }
 
-  /** What lies in the lost-and-found folder: the text of each file, and the reason beside it. */
+  /** Returns the text and the reason of each file in the lost-and-found folder. */
   lost(): { text: string; reason: string }[] {
     const folder = join(this.#directory, 'lost-and-found', 'd');
     const read = (name: string) => readFileSync(join(folder, name), 'utf8');
@@ -148,7 +148,7 @@ export class MemoryDrive {
     return this.files.write(path, bodyOf(text), { mode, sizeBytes: Buffer.byteLength(text) });
   }
 
-  /** Writes a file. Returns what it is then. */
+  /** Writes a file. Returns its entry. */
   async put(path: Path, text: string, mode?: WriteMode): Promise<FileEntry> {
     const { entry } = await this.write(path, text, mode);
     if (entry.kind !== 'file') throw new Error(`${path} is no file`);
@@ -173,13 +173,13 @@ export class MemoryDrive {
     return (await this.files.list(path)).children.map(({ name }) => name).sort();
   }
 
-  /** Ends the drive, in the time that davgate has for that. */
+  /** Closes the drive within davgate's grace time. */
   end(): Promise<void> {
     return withinGrace({ clock: this.clock, log: silentLog }, (over) => this.files.close(over));
   }
 
   async close(): Promise<void> {
-    // A test that failed has left them closed, and its drive would wait for them.
+    // A failed test may have left calls held, for which the drive would wait.
     this.remote.openGates();
     await this.#files?.close(unhurried());
     await this.#cache?.close();
@@ -189,7 +189,7 @@ export class MemoryDrive {
   }
 }
 
-/** What a client could compare of a file before and after its write has landed. */
+/** Returns the fields of a file that a client may compare before and after its write is committed. */
 export const seen = ({ path, name, rev, sizeBytes, modifiedMs }: FileEntry) => ({
   ...{ path, name, rev, sizeBytes, modifiedMs },
 });
@@ -198,7 +198,7 @@ export async function* bodyOf(...texts: string[]): AsyncIterable<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Waits for turns of the event loop. */
 export async function turn(times = 1): Promise<void> {
   for (let count = 0; count < times; count++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

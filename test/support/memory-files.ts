@@ -23,10 +23,10 @@ import { MemoryTree } from './memory-tree.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
-/** Of those that the service refuses. */
+/** Some of the names that the service refuses. */
 const UNWANTED_NAME = /\\|^.{256}/su;
 
-/** A call that changes something, as the protocol made it. */
+/** A changing call of the protocol layer. */
 export interface Call {
   readonly what: keyof Files;
   readonly path: Path;
@@ -35,23 +35,22 @@ export interface Call {
 
 export interface MemoryFilesParts {
   readonly clock: Clock;
-  /** Where copies take their dead properties from. */
+  /** Store of the dead properties that copies take along. */
   readonly properties?: DeadProperties;
 }
 
-/** A drive in memory that holds to all of `Files`; a test can make it fail. Content is pinned by revision. */
+/** An implementation of `Files` in memory that can be made to fail. Content is pinned by revision. */
 export class MemoryFiles implements Files {
-  /** All changing calls so far. */
   readonly calls: Call[] = [];
-  /** What `freeSpace` tells of an empty drive. */
+  /** The free space of an empty drive. */
   space: FreeSpace | undefined = { usedBytes: 1_000, availableBytes: 9_000 };
-  /** A read of a file breaks off after so many bytes. */
+  /** Number of bytes after which a read fails. */
   readCutBytes: number | undefined;
-  /** Writes that are under way. */
+  /** Number of running writes. */
   writing = 0;
-  /** A write whose body is whole waits for this before it is committed. */
+  /** Awaited between the end of a write's body and its commit. */
   commitGate: Promise<void> | undefined;
-  /** Reads that are under way, and those that ended before their last byte. */
+  /** Number of running reads, and of those that ended before their last byte. */
   openReads = 0;
   abandonedReads = 0;
   readonly statForWrite: Files['statForWrite'] = (path, _how, signal) => this.stat(path, signal);
@@ -67,18 +66,18 @@ export class MemoryFiles implements Files {
     this.#tree.put({ kind: 'folder', id: 'id:root', path: ROOT, name: '' });
   }
 
-  /** The next call of `what` fails with `error`, before it does anything. */
+  /** Makes the next call of `what` fail with `error` before it takes effect. */
   failNext(what: keyof Files, error: Error): void {
     this.#failures.set(what, [...(this.#failures.get(what) ?? []), error]);
   }
 
-  /** The content at `path`; `undefined` where there is no file. */
+  /** Returns the content at `path`, or `undefined`. */
   contentAt(path: Path): Buffer | undefined {
     const entry = this.#tree.get(path);
     return entry?.kind === 'file' ? this.#contents.get(entry.rev) : undefined;
   }
 
-  /** All paths but the root's, sorted; folders end with a slash. */
+  /** Returns all paths but the root's, sorted. Folders end with a slash. */
   paths(): string[] {
     return this.#tree
       .all()
@@ -308,7 +307,7 @@ export class MemoryFiles implements Files {
     if (targetRev !== undefined) this.#checkMode(to, this.#tree.get(to), { if: 'rev', rev: targetRev });
   }
 
-  /** The folder that is to hold `path`. */
+  /** Returns the parent folder of `path`. */
   #parent(path: Path): FolderEntry {
     const parent = this.#tree.get(parentOf(path));
     if (parent?.kind !== 'folder')
@@ -318,7 +317,7 @@ export class MemoryFiles implements Files {
     return parent;
   }
 
-  /** `path` with the letter case that its parents have. */
+  /** Returns `path` in the letter case of its parents. */
   #placeOf(path: Path): Path {
     return join(this.#parent(path).path, nameOf(path));
   }
@@ -360,7 +359,7 @@ export class MemoryFiles implements Files {
     return entry;
   }
 
-  /** Whether nothing was at `to`; what was there is gone. */
+  /** Removes what is at `to`. Returns whether there was nothing. */
   #makeRoom(from: Path, to: Path, overwrite: boolean): boolean {
     if (isWithin(to, from) || isWithin(from, to))
       throw new FileError('into-itself', `${from} and ${to} lie within each other`);

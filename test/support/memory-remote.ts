@@ -23,20 +23,19 @@ import { MemoryStore, mustBeTaken } from './memory-store.ts';
 type Call = keyof Remote;
 
 /**
- * A storage service in memory behind the lower seam, with cursors and a change feed like the real one's. Calls are
- * counted; a test can make the next call of a method fail, before or after it took effect, or hold it at its
- * beginning or at its end.
+ * A `Remote` in memory, with cursors and a change feed like the real service's. Calls are recorded; a test can
+ * make the next call of a method fail before or after it took effect, or hold it at its beginning or its end.
  */
 export class MemoryRemote implements Remote {
   pageEntries = 1000;
   permanentAllowed = true;
-  /** `undefined`: the service names no limit. */
+  /** The account's quota, in bytes; `undefined` without a limit. */
   allocatedBytes: number | undefined = 1_000_000_000;
-  /** What was removed so that it can be recovered. */
+  /** Entries that were removed and can be restored. */
   readonly trash: Entry[] = [];
-  /** The ids of what was moved out of the drive's root. */
+  /** Ids of items that were moved out of the drive's root. */
   readonly #outside = new Set<string>();
-  /** Of the drive before it too. */
+  /** The clock of the service and of its drive. */
   readonly clock = new ManualClock();
   readonly availability = new CallAvailability(this.clock);
   readonly #script = new CallScript<Call>((call, work) => this.#noted(call, work));
@@ -48,18 +47,18 @@ export class MemoryRemote implements Remote {
   #wake: (() => void)[] = [];
   #isFeedHeld = false;
 
-  // What a test does
+  // Controls of the test.
 
   get calls() {
     return this.#script.calls;
   }
 
-  /** Makes the next `call` fail; `late`: after it took effect, as when an answer is lost. */
+  /** Makes the next `call` fail, with `late` after it took effect, like a lost answer. */
   failNext(call: Call, failure: ApiFailure | Error, { late = false } = {}): void {
     this.#script.failNext(call, failure, late);
   }
 
-  /** From now on every call fails, and so do the long polls that wait, until `back`. */
+  /** Makes every call and every waiting long poll fail until `back`. */
   goAway(failure: ApiFailure): void {
     this.#script.outage = failure;
     this.breakFeed();
@@ -75,17 +74,17 @@ export class MemoryRemote implements Remote {
     return this.#script.holdNext(call, at);
   }
 
-  /** Calls that have not come yet are not held any more. */
+  /** Cancels the holds of calls that have not been made yet. */
   forgetGates(): void {
     this.#script.forgetGates();
   }
 
-  /** Releases the calls that are held. Calls that have not come yet are not held any more. */
+  /** Releases the held calls, and cancels the holds of calls that have not been made yet. */
   openGates(): void {
     this.#script.openGates();
   }
 
-  /** Changes happen, but the feed tells nothing until `releaseFeed`. */
+  /** Holds the change feed back until `releaseFeed`. */
   holdFeed(): void {
     this.#isFeedHeld = true;
   }
@@ -95,7 +94,7 @@ export class MemoryRemote implements Remote {
     this.#wakeAll();
   }
 
-  /** Makes all waiting and coming long polls fail until `true`. */
+  /** Whether long polls succeed. */
   isReachable = true;
 
   breakFeed(): void {
@@ -107,34 +106,34 @@ export class MemoryRemote implements Remote {
     return this.calls.filter(({ call }) => calls.length === 0 || calls.includes(call)).length;
   }
 
-  /** Calls but those of the feed. */
+  /** Number of calls, without those of the change feed. */
   get questions(): number {
     return this.calls.filter(({ call }) => !['latestCursor', 'awaitChange', 'changesSince'].includes(call))
       .length;
   }
 
-  /** Somebody else writes a file. */
+  /** Writes a file as another client. */
   putFile(path: Path, text = '', modifiedMs?: number): FileEntry {
     const options: CommitOptions = { mode: { if: 'any' }, ...(modifiedMs !== undefined && { modifiedMs }) };
     return this.#store.commit(path, Buffer.from(text), options);
   }
 
-  /** Somebody else makes a folder. */
+  /** Makes a folder as another client. */
   putFolder(path: Path): FolderEntry {
     return this.#store.makeFolder(path);
   }
 
-  /** Somebody else deletes. */
+  /** Deletes an item as another client. */
   delete(path: Path): void {
     this.#store.remove(path);
   }
 
-  /** Somebody else moves. */
+  /** Moves an item as another client. */
   rename(from: Path, to: Path): void {
     this.#store.relocate(from, to, true);
   }
 
-  /** Somebody else moves out of the drive's root. */
+  /** Moves an item out of the drive's root as another client. */
   moveOut(path: Path): void {
     for (const { id } of [this.#store.existing(path), ...this.#store.within(path)]) this.#outside.add(id);
     this.#store.remove(path);
@@ -154,7 +153,7 @@ export class MemoryRemote implements Remote {
     return this.#store.entries.map(({ path }) => path as string).sort();
   }
 
-  // Remote
+  // Methods of `Remote`.
 
   stat(path: Path, signal?: AbortSignal) {
     return this.#script.run('stat', path, signal, () => this.#store.at(path));
@@ -246,12 +245,12 @@ export class MemoryRemote implements Remote {
     });
   }
 
-  /** The client was killed: its next writes do not wait for those that it had under way. */
+  /** Forgets running writes, as if the client was killed: its next writes do not wait for them. */
   forgetClient(): void {
     this.#lastWrites.clear();
   }
 
-  /** Carries out writes to one path one after the other. */
+  /** Runs writes to one path one after the other. */
   async #inOrder<T>(path: Path, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const key = keyOf(path);
     const before = this.#lastWrites.get(key);
@@ -333,7 +332,7 @@ export class MemoryRemote implements Remote {
     });
   }
 
-  /** As the real client does: the long poll says nothing of other calls. */
+  /** As in the real client, a long poll does not affect the availability. */
   async #noted<T>(call: Call, work: () => Promise<T>): Promise<T> {
     if (call === 'awaitChange') return work();
     try {
@@ -355,7 +354,7 @@ export class MemoryRemote implements Remote {
   }
 }
 
-/** The path of a text like `/a/b`. */
+/** Returns the path of a text like `/a/b`. */
 export function at(text: string): Path {
   return text === '/' ? ROOT : pathOf(text.slice(1).split('/'));
 }

@@ -4,7 +4,7 @@ import type { DriveState } from '../../src/state/state.ts';
 import { migrate } from '../../src/util/sqlite/migrations.ts';
 import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 
-/** The state of one drive, on the real stores with their database in memory: nothing to clean up. */
+/** Returns the state of one drive in the real stores, with a database in memory. */
 export function memoryState(): DriveState {
   const database = new Sqlite(':memory:');
   migrate(database, MIGRATIONS);

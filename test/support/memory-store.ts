@@ -11,12 +11,12 @@ interface Stored {
 
 const EMPTY = new Uint8Array(0);
 
-/** What a storage service holds: folded names, revisions, ids, and the changes in their order, as the real one's. */
+/** The contents of a storage service: folded names, revisions, ids, and changes in order. */
 export class MemoryStore {
-  /** All changes so far; their number is the cursor. */
+  /** All changes. Their number is the cursor. */
   readonly changes: Change[] = [];
   readonly #tree = new Map<string, Stored>();
-  /** By revision. */
+  /** Contents by revision. */
   readonly #contents = new Map<string, Uint8Array>();
   #count = 0;
   #nowMs = Date.UTC(2026, 0, 1);
@@ -28,23 +28,23 @@ export class MemoryStore {
     return this.#tree.get(keyOf(path))?.entry;
   }
 
-  /** What is at `path`. Throws `not-found`. */
+  /** Returns the entry at `path`. Throws `not-found`. */
   existing(path: Path): Entry {
     return this.#stored(path).entry;
   }
 
-  /** The content of a file; `undefined` where there is none. */
+  /** Returns the content of a file, or `undefined`. */
   contentAt(path: Path): Uint8Array | undefined {
     const stored = this.#tree.get(keyOf(path));
     return stored?.entry.kind === 'file' ? stored.content : undefined;
   }
 
-  /** The content of a revision, be it the current one or not. */
+  /** Returns the content of a current or former revision. */
   contentOf(rev: string): Uint8Array | undefined {
     return this.#contents.get(rev);
   }
 
-  /** All there is, in the order in which it came. */
+  /** All entries in the order of their creation. */
   get entries(): Entry[] {
     return [...this.#tree.values()].map(({ entry }) => entry);
   }
@@ -53,7 +53,7 @@ export class MemoryStore {
     return [...this.#tree.values()].reduce((sum, { content }) => sum + content.byteLength, 0);
   }
 
-  /** All below `path`. */
+  /** Returns all entries below `path`. */
   within(path: Path): Entry[] {
     const below = (entry: Entry) => keyOf(entry.path) !== keyOf(path) && isWithin(entry.path, path);
     return this.entries.filter(below);
@@ -86,14 +86,14 @@ export class MemoryStore {
     return entry;
   }
 
-  /** A new folder at a place that must be free. */
+  /** Makes a folder at a path that must be free. */
   createFolder(path: Path): FolderEntry {
     mustBeTaken(path);
     this.#mustBeFree(path);
     return this.makeFolder(path);
   }
 
-  /** A folder, be it there or not. */
+  /** Returns the folder at `path`, which is made if missing. */
   makeFolder(path: Path): FolderEntry {
     const old = this.at(path);
     if (old?.kind === 'file') throw new ApiError('conflict-ancestor', `${path} is a file`);
@@ -113,7 +113,7 @@ export class MemoryStore {
     mustBeTaken(from);
     mustBeTaken(to);
     const source = this.existing(from);
-    // Like the service, which does not change only the case of a name.
+    // The service does not change only the letter case of a name.
     if (isMove && keyOf(from) === keyOf(to)) return source;
     if (isWithin(to, from)) throw new ApiError('into-itself', `${to} lies in ${from}`);
     this.#mustBeFree(to);
@@ -137,14 +137,14 @@ export class MemoryStore {
     this.#tell({ kind: 'deleted', path: entry.path });
   }
 
-  /** Removes what is at `path` with its bytes: no revision of it that is there now can be read again. */
+  /** Removes the item at `path` with all of its revisions. */
   removeForGood(path: Path): void {
     for (const entry of [this.existing(path), ...this.within(path)])
       if (entry.kind === 'file') this.#contents.delete(entry.rev);
     this.remove(path);
   }
 
-  /** A text that was never given before. */
+  /** Returns a new unique text. */
   unique(kind: string): string {
     this.#count++;
     return `${kind}${this.#count}`;
@@ -176,7 +176,7 @@ export class MemoryStore {
     if (parentOf(path) !== ROOT) this.makeFolder(parentOf(path));
   }
 
-  /** In the letter case of the parents that are there. */
+  /** Returns `path` in the letter case of its existing parents. */
   #displayed(path: Path): Path {
     return join(this.at(parentOf(path))?.path ?? ROOT, nameOf(path));
   }
@@ -187,7 +187,7 @@ export class MemoryStore {
   }
 }
 
-/** Refuses what the service refuses to make, change or remove. */
+/** Throws for paths that the service refuses to create, change or remove. */
 export function mustBeTaken(path: Path): void {
   const name = nameOf(path);
   if (path === ROOT) throw new ApiError('no-permission', 'not the root');

@@ -1,10 +1,12 @@
 import type { Entry, FolderEntry, Listing } from '../../src/drive/files.ts';
 import { keyOf, type Path, parentOf, ROOT } from '../../src/util/path.ts';
 
-/** What is where; names are compared as the service does. A listing stays the same value until its folder changes. */
+/**
+ * Entries by path, with names folded as in the service. A listing is the same object until its folder changes.
+ */
 export class MemoryTree {
   readonly #entries = new Map<string, Entry>();
-  /** Keys of the children, by the key of their folder. */
+  /** Keys of children by the key of their folder. */
   readonly #children = new Map<string, Set<string>>();
   readonly #listings = new Map<string, Listing>();
 
@@ -16,7 +18,7 @@ export class MemoryTree {
     return [...this.#entries.values()];
   }
 
-  /** What is at `path` and below it, parents first. */
+  /** Returns the entries at `path` and below it, parents first. */
   at(path: Path): Entry[] {
     return this.#within(keyOf(path));
   }

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
 
-/** The bytes in use in this process once garbage is collected. */
+/** Returns the memory in use after a garbage collection, in bytes. */
 export async function usedBytes(): Promise<number> {
   for (let times = 0; times < 3; times++) {
     await new Promise((resolve) => setImmediate(resolve));

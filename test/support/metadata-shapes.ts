@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 
-/** What the service says of files with the four bytes `text`, of folders and of accounts, as documented. */
+/** Expected metadata of files with the four bytes `text`, of folders and of accounts. */
 export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
 const ID = expect.stringMatching(/^id:[\w-]{22}$/);
 const REV = expect.stringMatching(/^[0-9a-f]{9,31}$/);
-/** SHA-256 of the SHA-256 of the four bytes `text`. */
+/** The content hash of the four bytes `text`: SHA-256 of their SHA-256. */
 export const TEXT_HASH = 'aa10070a4e571b204bbdf6de20978f0f0c7710516dfd9b2721975b6ffcc693dc';
 
 export function fileShape(path: string, name: string): Record<string, unknown> {
@@ -26,7 +26,7 @@ export function folderShape(path: string, name: string): Record<string, unknown>
   return { name, path_lower: path.toLowerCase(), path_display: path, id: ID };
 }
 
-/** FullAccount of the account that a service makes for itself. */
+/** Returns the FullAccount of a service's default account. */
 export function accountShape(serviceUrl: string): Record<string, unknown> {
   const namespace = expect.stringMatching(/^\d+$/);
   return {
@@ -49,7 +49,7 @@ export function accountShape(serviceUrl: string): Record<string, unknown> {
   };
 }
 
-/** LinkPermissions as the owner of a link is told them. */
+/** Returns the LinkPermissions that the owner of a link gets. */
 export function linkPermissions(visibility: 'public' | 'password' | 'no_one'): object {
   return {
     resolved_visibility: { '.tag': visibility },

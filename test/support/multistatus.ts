@@ -10,15 +10,15 @@ interface ShownProperty {
 
 export interface Row {
   readonly href: string;
-  /** By `{namespace}name`. */
+  /** Properties by `{namespace}name`. */
   readonly properties: ReadonlyMap<string, ShownProperty>;
-  /** The status lines of its propstats, in order. */
+  /** Status lines of the propstats, in order. */
   readonly statuses: readonly string[];
 }
 
 const SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
-/** The rows of a multistatus; throws when it is not well-formed or not one. */
+/** Parses a multistatus. Throws if it is malformed. */
 export async function parseMultistatus(text: string): Promise<readonly Row[]> {
   const root = await new XmlReader().read(Buffer.from(text), { sizeBytes: SIZE_BYTES_MAX, nodes: 1_000_000 });
   if (!root || !isDav(root, 'multistatus')) throw new Error(`no multistatus: ${text.slice(0, 200)}`);

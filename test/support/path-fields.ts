@@ -4,10 +4,10 @@ import { endOfSave, launchSave } from './save-url.ts';
 import type { TestService } from './service.ts';
 import { type Answered, headerJson, rpc, send, upload } from './service-client.ts';
 
-/** How a path may be written (service-api.md §5). */
+/** Forms of a path (service-api.md §5). */
 export type Form = 'path' | 'ns' | 'id' | 'rev';
 
-/** The forms that a pattern allows; this one allows all. */
+/** Forms that the pattern of reading functions allows. */
 export const READ: readonly Form[] = ['path', 'ns', 'id', 'rev'];
 const WRITE_OR_ID: readonly Form[] = ['path', 'ns', 'id'];
 const WRITE: readonly Form[] = ['path', 'ns'];
@@ -18,15 +18,15 @@ export interface PathField {
   readonly route: string;
   readonly field: string;
   readonly allows: readonly Form[];
-  /** What the address names; `new` is a name that is free, in a folder that has the id. */
+  /** The kind of item addressed; `new` is a free name in a folder. */
   readonly names: 'file' | 'image' | 'table' | 'folder' | 'new';
-  /** Calls the function. Returns what it answered, and the entry of a batch with its own outcome. */
+  /** Calls the function. Returns its answer, or that of a batch's entry. */
   readonly call: (service: TestService, address: string, item: Item) => Promise<Answered>;
-  /** Whether a form that is not one is the upload's own 409, and not 400. */
+  /** Whether an invalid form answers the 409 of an upload instead of 400. */
   readonly isUpload?: boolean;
 }
 
-/** Every field that takes a path, of every function. */
+/** Every path field of every function. */
 export const PATH_FIELDS: readonly PathField[] = [
   ...['files/get_metadata', 'files/alpha/get_metadata', 'files/get_temporary_link'].map(
     (route): PathField => ({
@@ -44,7 +44,7 @@ export const PATH_FIELDS: readonly PathField[] = [
     names: 'file',
     call: async (service, path) => {
       const answered = await rpc(service, 'files/copy_reference/get', { path });
-      // The reference is another one for each item, and so is the time.
+      // The reference and the time differ for each item.
       const { metadata } = (answered.json ?? {}) as { metadata?: unknown };
       return metadata ? { ...answered, json: metadata } : answered;
     },
@@ -308,7 +308,7 @@ export const PATH_FIELDS: readonly PathField[] = [
   ]),
 ];
 
-/** Functions that name nothing by a path; what they work on is named by a cursor, a job, a session or a link. */
+/** Functions without a path field. They work on a cursor, a job, a session or a link. */
 export const WITHOUT_PATH = [
   'auth/token/revoke',
   'check/app',
@@ -332,7 +332,7 @@ export const WITHOUT_PATH = [
   'files/upload_session/start_batch',
   'sharing/get_shared_link_file',
   'sharing/get_shared_link_metadata',
-  // An unknown path has no links, as it has no link metadata: `sdk/first-version.test.ts` has its forms.
+  // An unknown path answers no links; `sdk/first-version.test.ts` tests its forms.
   'sharing/get_shared_links',
   'sharing/list_folders',
   'sharing/modify_shared_link_settings',
@@ -344,13 +344,13 @@ export const WITHOUT_PATH = [
   'users/get_space_usage',
 ];
 
-/** Of the answer of copy_reference/get what copy_reference/save takes. */
+/** Returns the fields of copy_reference/get that copy_reference/save takes. */
 function pick(json: unknown): object {
   const { copy_reference } = json as { copy_reference: string };
   return { copy_reference };
 }
 
-/** A download-style call. */
+/** Makes a download-style call. */
 function read(service: TestService, name: string, argument: unknown): Promise<Answered> {
   return send(`${service.url}/2/${name}`, {
     method: 'POST',
@@ -358,7 +358,7 @@ function read(service: TestService, name: string, argument: unknown): Promise<An
   });
 }
 
-/** Launches a batch of one and answers with its entry; a refused launch is the answer. */
+/** Runs a batch of one entry. Returns that entry as an answer, or the refusal of the launch. */
 async function batch(service: TestService, name: string, argument: object): Promise<Answered> {
   const launched = await rpc(service, `files/${name}`, argument);
   if (launched.status !== 200) return launched;
@@ -369,7 +369,7 @@ async function batch(service: TestService, name: string, argument: object): Prom
 
 const isFailure = (entry: unknown) => (entry as { '.tag': string })['.tag'] === 'failure';
 
-/** The only entry of a batch that is answered at once, as an answer of its own. */
+/** Returns the only entry of a batch as an answer. */
 function entryOf(answered: Answered): Answered {
   const [entry] = (answered.json as { entries: unknown[] }).entries;
   return { ...answered, json: entry, status: isFailure(entry) ? 409 : 200 };

@@ -1,6 +1,6 @@
 import { type Path, pathOf } from '../../src/util/path.ts';
 
-/** A drive's path from plain text. */
+/** Returns the path of a text. */
 export function path(text: string): Path {
   return pathOf(text.split('/').filter((name) => name !== ''));
 }

@@ -1,12 +1,12 @@
 /**
- * Many waiting connections in a process of their own: it takes the address and groups of cursors from its parent, opens
- * `each` connections for every cursor, and tells the parent how many answers of which kind each group has had.
+ * A process with many long polls. Gets the URL and groups of cursors from its parent, opens `each` connections
+ * for every cursor, and sends the parent the number of answers of each kind by group.
  */
 import { connect } from 'node:net';
 
 process.once('message', async ({ url, cursors, each }) => {
   const { hostname, port } = new URL(url);
-  /** By group, how many answers said that something changed, that nothing did, or failed. */
+  /** Number of answers by group: changed, unchanged and failed. */
   const answers = cursors.map(() => ({ changed: 0, unchanged: 0, failed: 0 }));
   const poll = (group) =>
     new Promise((connected, reject) => {
@@ -35,7 +35,7 @@ process.once('message', async ({ url, cursors, each }) => {
       });
       socket.once('end', () => done('failed'));
     });
-  // A listening socket takes some hundred connections at once.
+  // The backlog of a listening socket is a few hundred connections.
   for (let index = 0; index < each; index++)
     for (let start = 0; start < cursors.length; start += 100)
       await Promise.all(cursors.slice(start, start + 100).map((_, offset) => poll(start + offset)));

@@ -1,15 +1,15 @@
 import { type ChildProcess, fork } from 'node:child_process';
 
-/** How many answers the connections that wait with one cursor have had. */
+/** Number of answers to the connections with one cursor, by outcome. */
 export interface PollAnswers {
   readonly changed: number;
   readonly unchanged: number;
   readonly failed: number;
 }
 
-/** Connections in a process of their own that wait for changes, `each` of them with every cursor. */
+/** A process with long polls, `each` of them for every cursor. */
 export class Pollers {
-  /** By cursor. */
+  /** Answers by cursor. */
   answers: readonly PollAnswers[] = [];
   #isOpen = false;
   #broken = false;
@@ -28,13 +28,13 @@ export class Pollers {
     });
   }
 
-  /** Resolves when all have asked. */
+  /** Resolves when every connection has sent its request. */
   async open(url: string, cursors: readonly string[], each: number): Promise<void> {
     this.#child.send({ url, cursors, each });
     await this.#until(() => this.#isOpen);
   }
 
-  /** Resolves when `expectation` holds of the answers. */
+  /** Resolves when the answers meet `expectation`. */
   untilAnswers(expectation: (answers: readonly PollAnswers[]) => boolean): Promise<void> {
     return this.#until(() => expectation(this.answers));
   }

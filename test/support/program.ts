@@ -7,7 +7,7 @@ import { PROJECT_ROOT } from './build.ts';
 
 const PASSWORD = 'pass word:1';
 
-/** The built `davgate`, running in a process of its own. */
+/** A running process of the built `davgate`. */
 export interface Program {
   readonly url: string;
   readonly user: string;
@@ -15,26 +15,26 @@ export interface Program {
   /** The value of an `Authorization` header. */
   readonly authorization: string;
   readonly pid: number;
-  /** All that it wrote to standard output and standard error. */
+  /** Returns the text written to standard output and standard error. */
   output(): string;
-  /** SIGTERM; resolves with the exit code once it has drained. */
+  /** Sends SIGTERM. Resolves with the exit code after the process has drained. */
   stop(): Promise<number | null>;
-  /** Resolves with the exit code when the process has ended. */
+  /** Resolves with the exit code at the end of the process. */
   ended(): Promise<number | null>;
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
 }
 
 export interface ProgramOptions {
   readonly dataDirectory: string;
-  /** A restart on the same port, for clients that hold the address. */
+  /** The port to listen on, for a restart that clients follow. The default is a free one. */
   readonly port?: number;
-  /** `false`: a drive that is open to all; `configured`: the arguments name the users. */
+  /** `false` serves without authentication; with `configured` the arguments name the users. */
   readonly login?: boolean | 'configured';
   readonly args?: readonly string[];
 }
 
-/** Starts the program and resolves when it says that it serves. */
+/** Starts `davgate`. Resolves when it is ready. */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const { dataDirectory, port = 0, login = true, args = [] } = options;
   const { child, output } = spawnProgram([
@@ -60,7 +60,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   };
 }
 
-/** The built `davgate service`, running in a process of its own. */
+/** A running process of the built `davgate service`. */
 export interface ServiceProgram {
   readonly url: string;
   readonly appKey: string;
@@ -69,13 +69,13 @@ export interface ServiceProgram {
   readonly refreshToken: string;
   readonly pid: number;
   output(): string;
-  /** SIGTERM; resolves with the exit code once it has drained. */
+  /** Sends SIGTERM. Resolves with the exit code after the process has drained. */
   stop(): Promise<number | null>;
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
 }
 
-/** Starts the storage service alone and resolves when it has said its addresses and secrets. */
+/** Starts `davgate service`. Resolves when it has printed its addresses and secrets. */
 export async function startServiceProgram(
   dataDirectory: string,
   ...args: readonly string[]
@@ -99,7 +99,7 @@ export async function startServiceProgram(
   };
 }
 
-/** Runs `davgate` with any words; `output` grows as it writes. `input`: what it reads is written by the test. */
+/** Starts `davgate` with these arguments. `output` grows as it writes, and `input` is its standard input. */
 export function spawnProgram(
   args: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
@@ -123,17 +123,17 @@ export async function runProgram(
   environment?: NodeJS.ProcessEnv,
 ): Promise<{ code: number | null; output: string }> {
   const { child, output } = spawnProgram(args, environment);
-  const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
+  const [code] = (await once(child, 'close')) as [number | null]; // arguments of 'close'
   return { code, output: output() };
 }
 
-/** A data directory of its own for the time of one test file. */
+/** Makes a data directory for one test file. */
 export async function temporaryDirectory(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'davgate-'));
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
 
-/** Resolves with what `pattern` finds in the output, as soon as it is there. */
+/** Resolves with the match of `pattern` as soon as it is in the output. */
 export async function matchOutput(
   child: ChildProcess,
   output: () => string,
@@ -148,12 +148,12 @@ export async function matchOutput(
     const { signal } = over;
     const more = [child.stdout, child.stderr].map((stream) => once(stream ?? child, 'data', { signal }));
     await Promise.race([...more, once(child, 'close', { signal })]);
-    // The loser would keep its listener.
+    // Removes the listener of the promise that lost the race.
     over.abort();
   }
 }
 
-/** Without a signal it only waits. */
+/** Waits for the end of a process, after sending `signal` if given. */
 async function end(child: ChildProcess, signal?: NodeJS.Signals): Promise<number | null> {
   if (child.exitCode === null && child.signalCode === null) {
     const closed = once(child, 'close');

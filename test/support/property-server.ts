@@ -10,22 +10,22 @@ interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The rows of a 207. */
+  /** Rows of a 207 answer. */
   readonly rows: readonly Row[];
 }
 
-/** A server whose answers are read as multistatus; it ends with its test. */
+/** A server whose answers are parsed as multistatus. It is closed after its test. */
 export interface PropertyServer {
   readonly port: number;
   readonly files: MemoryFiles;
   readonly state: DriveState;
   readonly clock: ManualClock;
   send(method: string, target: string, body?: string, headers?: Record<string, string>): Promise<Answer>;
-  /** Puts a file there, with its parents. */
+  /** Writes a file and makes its parent folders. */
   file(path: string, content?: string): Promise<void>;
 }
 
-/** `wrap` stands between the protocol and the drive in memory. */
+/** Starts a server. `wrap` replaces the drive in memory. */
 export async function startPropertyServer(
   options: { readonly wrap?: (drive: Drive) => Drive } = {},
 ): Promise<PropertyServer> {

@@ -1,12 +1,15 @@
 import { connect, type Socket } from 'node:net';
 
-/** A bare TCP connection to a server on this machine, for requests that no HTTP client would send. */
+/** A raw TCP connection to a server on this machine, for requests that no HTTP client sends. */
 export interface RawConnection {
   readonly socket: Socket;
   send(text: string | Uint8Array): void;
-  /** Resolves with all that has come, as Latin-1, once it holds `text`; rejects when the connection ends without. */
+  /**
+   * Resolves with all bytes received, as Latin-1, once they contain `text`. Rejects when the connection ends
+   * without it.
+   */
   until(text: string): Promise<string>;
-  /** Resolves with all that came, once the other side has closed; also when it broke the connection. */
+  /** Resolves with all bytes received when the other side has closed or reset the connection. */
   closed(): Promise<string>;
 }
 

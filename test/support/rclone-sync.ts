@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Rclone } from './rclone.ts';
 
 /**
- * Syncs a new folder to `drive:synced`, changes, renames and deletes in it, syncs again and has rclone compare every
- * byte. Returns what is listed then: `changes`, `comes` and `renamed`, if all went well.
+ * Syncs a new folder to `drive:synced`, changes, renames and deletes files in it, syncs again and compares
+ * every byte with rclone. Returns the listing, which must be `changes`, `comes` and `renamed`.
  */
 export async function syncTwice(rclone: Rclone, folder: string, ...options: string[]): Promise<string[]> {
   await mkdir(join(folder, 'folder'), { recursive: true });

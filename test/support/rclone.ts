@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { type CommandResult, succeed } from './command.ts';
 
-/** rclone with one remote, `drive:`, and a configuration of its own. */
+/** rclone with its own configuration and one remote, `drive:`. */
 export interface Rclone {
   run(...args: string[]): Promise<CommandResult>;
-  /** `run` with text on standard input. */
+  /** Runs rclone with a text on standard input. */
   pipe(input: string, ...args: string[]): Promise<CommandResult>;
-  /** Resolves with the folder where `drive:` is mounted. */
+  /** Mounts `drive:`. Resolves with the mount point. */
   mount(...args: string[]): Promise<{ path: string; unmount(): Promise<void> }>;
-  /** Reads the configuration file, where rclone keeps new tokens. */
+  /** Returns the configuration file, in which rclone stores new tokens. */
   configuration(): Promise<string>;
   remove(): Promise<void>;
 }
@@ -40,11 +40,14 @@ export interface DropboxLogin {
   readonly appSecret: string;
   readonly token: string;
   readonly refreshToken: string;
-  /** When the token expires; never, if left out. */
+  /** When the token expires. The default is never. */
   readonly expiry?: string;
 }
 
-/** Configures rclone's Dropbox backend, whose hosts `environment` leads to the service; uploads have parts of `partMib`. */
+/**
+ * Configures rclone's Dropbox backend with upload parts of `partMib`. `environment` directs its hosts to the
+ * service.
+ */
 export async function configureDropboxRclone(
   login: DropboxLogin,
   environment: Readonly<Record<string, string>>,
@@ -73,7 +76,7 @@ async function configured(
   const home = await mkdtemp(join(tmpdir(), 'davgate-rclone-'));
   const config = join(home, 'rclone.conf');
   await writeFile(config, `[drive]\n${settings.join('\n')}\n`);
-  // One try: a retry would hide a wrong answer.
+  // No retries, which would hide a wrong answer.
   const tries = ['--retries', '1', '--low-level-retries', '1'];
   const common = ['--config', config, ...tries, '--cache-dir', join(home, 'vfs')];
   return {

@@ -11,7 +11,7 @@ import { pseudoRandomBytes } from './bytes.ts';
 import { BytesRemote } from './bytes-remote.ts';
 import { ManualClock } from './manual-clock.ts';
 
-/** Where `file` puts what it makes. */
+/** The path of `file`. */
 export const FILM = pathOf(['film.bin']);
 
 export interface ReaderSetUp {
@@ -20,20 +20,20 @@ export interface ReaderSetUp {
   readonly cache: BlockCache;
   readonly reader: ContentReader;
   readonly directory: string;
-  /** A new file of so many bytes, always at the same place. */
+  /** Makes a new revision of the file, with `sizeBytes` bytes. */
   file(sizeBytes: number): { readonly bytes: Buffer; readonly entry: FileEntry };
-  /** The ranges that were asked of the service. */
+  /** Returns the ranges that the service was asked for. */
   asked(): (ByteRange | undefined)[];
-  /** All bytes of a read. */
+  /** Reads a file or a range of it. */
   read(file: FileEntry, range?: ByteRange, signal?: AbortSignal): Promise<Buffer>;
-  /** A reader that knows only what is on the disk. */
+  /** Opens a new reader on the same block cache. */
   restart(): Promise<ContentReader>;
-  /** Files of whole or half blocks, but for those that are being written. */
+  /** Returns the number of block files, without those being written. */
   blocksOnDisk(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** A reader of files that are in memory, with a block cache in a new temporary directory. */
+/** Sets up a reader of files in memory, with a block cache in a temporary directory. */
 export async function setUpReader(
   options: { readonly log?: Log; readonly sizeBytesMax?: number } = {},
 ): Promise<ReaderSetUp> {
@@ -79,7 +79,7 @@ export async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Buffer>
   return Buffer.concat(chunks);
 }
 
-/** Lets all that can go on without time or network go on. */
+/** Waits for turns of the event loop, in which work without timers and network completes. */
 export async function settle(turns = 50): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

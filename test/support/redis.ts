@@ -9,18 +9,21 @@ import { join } from 'node:path';
 export interface TestRedis {
   readonly port: number;
   readonly url: string;
-  /** Stands still, as a machine that hangs: takes connections and answers nothing. */
+  /** Suspends Redis like a hanging machine: connections are accepted and never answered. */
   pause(): void;
   resume(): void;
-  /** SIGKILL, as a machine that crashes. */
+  /** Kills Redis with SIGKILL, like a crash. */
   kill(): Promise<void>;
-  /** Again, on the same port and with the same data. */
+  /** Starts Redis again on the same port and data. */
   start(): Promise<void>;
-  /** Ends it and removes its data. */
+  /** Stops Redis and removes its data. */
   close(): Promise<void>;
 }
 
-/** A real Redis on a free port of loopback; what it acknowledged is on disk, unless `settings` say otherwise. */
+/**
+ * Starts a real Redis on a free loopback port. Acknowledged writes are on disk, unless `settings` say
+ * otherwise.
+ */
 export async function startRedis(settings: readonly string[] = []): Promise<TestRedis> {
   const directory = await mkdtemp(join(tmpdir(), 'davgate-redis-'));
   const port = await freePort();
@@ -55,7 +58,7 @@ async function launchRedis(args: readonly string[]): Promise<ChildProcess> {
   const failed = once(server, 'exit').then(() => {
     throw new Error(`redis-server ended:\n${output}`);
   });
-  // After the start an end is what the test wants.
+  // After the start, the test itself ends Redis.
   failed.catch(() => {});
   while (!output.includes('Ready to accept connections'))
     await Promise.race([once(server.stdout, 'data'), failed]);
@@ -69,7 +72,7 @@ async function end(server: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Says words to Redis on a connection of its own; its answer. */
+/** Sends a command to Redis on a new connection. Returns the answer. */
 export async function sayToRedis(redis: TestRedis | undefined, words: string): Promise<string> {
   if (!redis) throw new Error('there is no Redis here');
   const socket = connect(redis.port, '127.0.0.1');
@@ -83,8 +86,8 @@ export async function sayToRedis(redis: TestRedis | undefined, words: string): P
 }
 
 /**
- * A port of loopback that nobody has. Nobody else is given it by chance before it is used: a system gives higher ones to
- * those who ask for any, and to those who connect.
+ * Returns a free loopback port below the ephemeral range, so that no other process gets it by chance before it
+ * is used.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -3,7 +3,7 @@ import { eventually } from './eventually.ts';
 import type { TestService } from './service.ts';
 import { type Answered, rpc } from './service-client.ts';
 
-/** The end of a job that found nothing usable at its URL. */
+/** The result of a job whose download failed. */
 export const DOWNLOAD_FAILED = { '.tag': 'failed', failed: { '.tag': 'download_failed' } };
 
 /** Calls `files/save_url`. */
@@ -16,7 +16,7 @@ export function launchSave(
   return rpc(service, 'files/save_url', { url, path }, { token });
 }
 
-/** What the job of a call came to. */
+/** Returns the result of a job. */
 export async function endOfSave(
   service: TestService,
   { json, text }: Answered,

@@ -7,7 +7,7 @@ import { ScriptedService } from './scripted-service.ts';
 
 export const TOKEN = 'sl.secret-token-1';
 
-/** A drive's path from plain text. */
+/** Returns the path of a text. */
 export const at = (text: string): Path => pathOf(text.split('/').filter((name) => name !== ''));
 
 interface Logged {
@@ -15,7 +15,7 @@ interface Logged {
   readonly fields: LogFields | undefined;
 }
 
-/** Keeps what it is told. */
+/** Returns a log that keeps its lines. */
 function keptLog(): Log & { readonly lines: Logged[] } {
   const lines: Logged[] = [];
   const keep = (event: string, fields?: LogFields) => void lines.push({ event, fields });
@@ -23,8 +23,8 @@ function keptLog(): Log & { readonly lines: Logged[] } {
 }
 
 /**
- * A `Remote`, and the upload calls below its `write`, on a service that does what the test says. Time stands still.
- * Retries come at once (`random` gives 0) unless the service asks for a wait.
+ * Opens a `Remote` and its upload calls on a scripted service. The clock does not advance. Retries come at
+ * once (`random` is 0) unless the service asks for a wait.
  */
 export async function openScripted(options: Partial<RemoteOptions> = {}) {
   const service = await ScriptedService.start();

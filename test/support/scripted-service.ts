@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One call as the scripted service got it. */
+/** A call that the scripted service received. */
 export interface Received {
-  /** Without `/2/`; `oauth2/token` for the token grant. */
+  /** The function without `/2/`, or `oauth2/token`. */
   readonly route: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
-  /** The argument, from wherever its style puts it. */
+  /** The argument from the body or the header. */
   readonly arg: unknown;
 }
 
-/** Answers one call, or misbehaves. */
+/** Answers a call, or fails it. */
 export type Answer = (
   response: ServerResponse,
   call: Received,
@@ -20,12 +20,12 @@ export type Answer = (
 ) => void | Promise<void>;
 
 /**
- * The storage service as a test writes it: for each route a list of answers, taken one after the other;
- * the last one stays. A route without answers gets 404 text, as from a real one.
+ * A service with scripted answers: for each route a list, used in order, whose last answer is repeated. A
+ * route without answers gets 404 text, as in the real service.
  */
 export class ScriptedService {
   readonly calls: Received[] = [];
-  /** Requests whose connection the client closed before the answer's end. */
+  /** Number of requests whose client disconnected before the end of the answer. */
   aborted = 0;
   readonly #answers = new Map<string, Answer[]>();
   readonly #watchers: (() => void)[] = [];
@@ -58,7 +58,7 @@ export class ScriptedService {
     return this.calls.map(({ route }) => route);
   }
 
-  /** Resolves once `condition` holds; looked at whenever a call comes or is aborted. */
+  /** Resolves when `condition` holds, which is checked at each call and abort. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await new Promise<void>((resolve) => this.#watchers.push(resolve));
   }
@@ -124,19 +124,19 @@ export function text(status: number, body: string, headers: Record<string, strin
   };
 }
 
-/** 409 with the endpoint's error union; the summary is made from its tags. */
+/** Returns an answer 409 with an error union and its summary. */
 export function refuse(error: Record<string, unknown>, summary: string): Answer {
   return json(409, { error_summary: `${summary}/..`, error });
 }
 
 export const notFound = refuse({ '.tag': 'path', path: { '.tag': 'not_found' } }, 'path/not_found');
 
-/** Takes the request and cuts the connection instead of answering. */
+/** Closes the connection instead of answering. */
 export const lose: Answer = (response) => {
   response.destroy();
 };
 
-/** All ways in which a call may have done its work although no good answer came. */
+/** Answers after which the call may have taken effect. */
 export const LOSSES: readonly [string, Answer][] = [
   ['cut before the answer', lose],
   ['500', text(500, '')],
@@ -146,7 +146,7 @@ export const LOSSES: readonly [string, Answer][] = [
 /** Never answers. */
 export const hang: Answer = () => {};
 
-/** A file's metadata, as of a route that declares FileMetadata. */
+/** Returns the FileMetadata of a file, without a tag. */
 export function fileMetadata(path: string, more: Record<string, unknown> = {}): Record<string, unknown> {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return {

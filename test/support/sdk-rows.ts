@@ -8,9 +8,9 @@ const UNWRITABLE = [
 ] as const;
 
 /**
- * Which test file drives which functions through the official SDK, and which members of each error union it
- * sees there. The files hold themselves to their rows; `sdk/complete.test.ts` holds the rows to the service's
- * functions.
+ * The functions that each test file calls through the official SDK, with the members of each error union that
+ * it sees. Each file compares itself with its rows, and `sdk/complete.test.ts` compares the rows with the
+ * service's functions.
  */
 export const SDK_ROWS = {
   metadata: {

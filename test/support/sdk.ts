@@ -2,12 +2,12 @@ import { createRequire } from 'node:module';
 import { Dropbox, type DropboxResponseError } from 'dropbox';
 import { startTestService, type TestService } from './service.ts';
 
-// The SDK's own HTTP client: what it sends is to be what its users send.
+// The SDK's own HTTP client, so that the tests send what its users send.
 const nodeFetch: typeof fetch = createRequire(createRequire(import.meta.url).resolve('dropbox'))(
   'node-fetch',
 );
 
-/** A `fetch` for the official SDK: all the real service's hosts are the one port of `service`. */
+/** Returns a `fetch` for the official SDK that sends all hosts to the one port of `service`. */
 export function sdkFetch(service: TestService): typeof fetch {
   return (url, init) => {
     const { pathname, search } = new URL(String(url));
@@ -15,19 +15,19 @@ export function sdkFetch(service: TestService): typeof fetch {
   };
 }
 
-/** The official SDK, with notes of what its calls came to. */
+/** The official SDK, with a record of the calls and their outcomes. */
 export interface SdkClients {
-  /** With the service's own token. */
+  /** Client with the service's default token. */
   readonly user: Dropbox;
-  /** With the app's key and secret, and no user. */
+  /** Client with the app's key and secret, without a user. */
   readonly app: Dropbox;
-  /** With another's token. */
+  /** Returns a client with another token. */
   withToken(accessToken: string): Dropbox;
-  /** Of these functions those that were answered, each with the refusals it was seen to give, sorted. */
+  /** Returns those of the functions that were called, each with its sorted refusals. */
   driven(functions: readonly string[]): Record<string, string[]>;
 }
 
-/** A new service, and the SDK as its user and as its app. */
+/** Starts a service. Returns it with SDK clients as a user and as an app. */
 export async function startSdkService(options: Parameters<typeof startTestService>[0] = {}) {
   const service = await startTestService(options);
   const clients = sdkClients(service);
@@ -62,18 +62,18 @@ export function sdkClients(service: TestService): SdkClients {
   };
 }
 
-/** What the SDK adds to a download under Node, and its types do not name. */
+/** Returns the bytes that the SDK adds to a download under Node, which its types lack. */
 export function sdkBytesOf(result: object): Buffer {
   return (result as { fileBinary: Buffer }).fileBinary;
 }
 
-/** A download's result without the bytes that the SDK adds to it. */
+/** Returns the result of a download without its bytes. */
 export function sdkResultOf(result: object): Record<string, unknown> {
-  const { fileBinary: _, ...told } = result as Record<string, unknown>;
-  return told;
+  const { fileBinary: _, ...rest } = result as Record<string, unknown>;
+  return rest;
 }
 
-/** A refusal as the SDK's users see it, in the form that `sdkRefused` makes. */
+/** Returns the refusal of an SDK call, to compare with `sdkRefused`. */
 export async function sdkRefusal(call: Promise<unknown>): Promise<object> {
   const failure = await call.then(
     () => {
@@ -81,21 +81,21 @@ export async function sdkRefusal(call: Promise<unknown>): Promise<object> {
     },
     (error: unknown) => error as DropboxResponseError<{ error_summary: string; error: unknown }>,
   );
-  // Anything but the service's answer is a fault of the test.
+  // An error without an answer of the service fails the test.
   if (failure.error?.error_summary === undefined) throw failure;
   const { error_summary: summary, error, ...more } = failure.error;
   return { status: failure.status, summary: withoutDots(summary), error, ...more };
 }
 
 /**
- * The 409 whose tags are those of `summary`, from outside in, each under a key named like the one around it;
- * `fields` lie flat beside the innermost.
+ * Returns the 409 with the tags of `summary`, from the outermost in, each under the key of the one around it,
+ * and `fields` beside the innermost.
  */
 export function sdkRefused(summary: string, fields: object = {}): object {
   return { status: 409, summary, error: sdkError(summary, fields) };
 }
 
-/** Likewise the error alone, as in the entries of a batch. */
+/** Returns the error of `sdkRefused` alone, as in entries of a batch. */
 export function sdkError(summary: string, fields: object = {}): object {
   const [innermost, ...outer] = summary.split('/').reverse();
   return outer.reduce<object>((inner, tag) => ({ '.tag': tag, [tag]: inner }), {

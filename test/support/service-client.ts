@@ -1,22 +1,22 @@
 import type { TestService } from './service.ts';
 
-/** An answer as it came, and its JSON where it has some. */
+/** An answer of the service. */
 export interface Answered {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** `undefined` for anything but JSON. */
+  /** The parsed body; `undefined` if it is not JSON. */
   readonly json: unknown;
 }
 
 export interface CallOptions {
-  /** The service's own default if left out; `null` sends none. */
+  /** The access token. The default is the service's own; `null` sends none. */
   readonly token?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | string;
 }
 
-/** Calls an RPC function the way the official clients do. */
+/** Calls an RPC function like the official clients. */
 export function rpc(
   service: TestService,
   name: string,
@@ -30,7 +30,7 @@ export function rpc(
   });
 }
 
-/** Calls an upload-style function; the argument goes in a header, the body is `options.body`. */
+/** Calls an upload-style function, with its argument in a header. */
 export function upload(
   service: TestService,
   name: string,
@@ -49,7 +49,7 @@ export function upload(
   });
 }
 
-/** Puts a file in place, whatever was there, and returns its metadata. */
+/** Uploads a file with mode overwrite. Returns its metadata. */
 export async function put(
   service: TestService,
   path: string,
@@ -60,7 +60,7 @@ export async function put(
   return answered.json as Record<string, unknown>;
 }
 
-/** Makes a shared link; `settings` are SharedLinkSettings. */
+/** Makes a shared link with these SharedLinkSettings. Returns its URL. */
 export async function sharedLink(service: TestService, path: string, settings?: object): Promise<string> {
   const argument = settings ? { path, settings } : { path };
   const { json, text } = await rpc(service, 'sharing/create_shared_link_with_settings', argument);
@@ -71,7 +71,7 @@ export async function sharedLink(service: TestService, path: string, settings?: 
   return (listed.json as { links: { url: string }[] }).links[0]?.url ?? '';
 }
 
-/** The form that asks `/oauth2/token` for a new token of the service's own user. */
+/** Returns the form that refreshes a token of the default account. */
 export function refreshForm({ refreshToken, appKey, appSecret }: TestService): Record<string, string> {
   return {
     grant_type: 'refresh_token',
@@ -81,14 +81,14 @@ export function refreshForm({ refreshToken, appKey, appSecret }: TestService): R
   };
 }
 
-/** A new token of the service's own user. */
+/** Returns a new access token of the default account. */
 export async function refreshedToken(service: TestService): Promise<string> {
   const body = new URLSearchParams(refreshForm(service));
   const { json } = await send(`${service.url}/oauth2/token`, { method: 'POST', body });
   return (json as { access_token: string }).access_token;
 }
 
-/** Calls `files/download`; the bytes are in `text` as UTF-8. */
+/** Calls `files/download`. The answer's `text` has the bytes as UTF-8. */
 export function download(service: TestService, path: string, options: CallOptions = {}): Promise<Answered> {
   return send(`${service.url}/2/files/download`, {
     method: 'POST',
@@ -123,12 +123,12 @@ function authorization(service: TestService, { token }: CallOptions): Record<str
   return token === null ? {} : { authorization: `Bearer ${token ?? service.token}` };
 }
 
-/** What is expected of every refusal with JSON: the summary with its random dots, the error, an id. */
+/** Returns the expected form of a refusal with JSON: status, summary, error and request id. */
 export function refusal(status: number, summary: string, error: unknown): Record<string, unknown> {
   return { status, summary, error, hasRequestId: true, type: 'application/json' };
 }
 
-/** An answer in the form that `refusal` makes, to compare with it. */
+/** Returns an answer in the form of `refusal`. */
 export function refusalIn(answered: Answered): Record<string, unknown> {
   const { error_summary: summary, error } = (answered.json ?? {}) as {
     error_summary?: string;

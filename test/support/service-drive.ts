@@ -16,14 +16,14 @@ import { unhurried } from './unhurried.ts';
 export interface ServiceDrive {
   readonly files: OpenDrive;
   readonly state: DriveState;
-  /** Another program with the same account, past the drive. */
+  /** A `Remote` of the same account that bypasses the drive. */
   readonly other: Remote;
   close(): Promise<void>;
 }
 
 let accounts = 0;
 
-/** Opens a drive over a new account of `service`, over HTTP on loopback; `root` is the account's folder that it shows. */
+/** Opens a drive over HTTP on a new account of `service`. `root` is the drive's folder in the account. */
 export async function openServiceDrive({ service, url }: TestService, root = ''): Promise<ServiceDrive> {
   const email = `drive-${++accounts}@example.org`;
   const account = service.addAccount({ email, givenName: 'A', surname: 'B', mayDeletePermanently: true });

@@ -1,6 +1,6 @@
 /**
- * The storage service in a process of its own, to be killed or measured. Says on standard output where it is, and
- * what it has used whenever its parent asks.
+ * A process with the storage service, to be killed or measured. Writes its address to standard output, and
+ * sends its resource usage when its parent asks.
  */
 const [, , serverUrl, clockUrl, dataDirectory, steps] = process.argv;
 const { startService } = await import(serverUrl);
@@ -10,12 +10,12 @@ const service = await startService({
   dataDirectory,
   listen: { host: '127.0.0.1', port: 0 },
   clock: systemClock,
-  // On a busy machine no commit is refused for having waited too long.
+  // No commit is refused for waiting too long on a busy machine.
   commitWaitMs: Number.POSITIVE_INFINITY,
   steps: JSON.parse(steps),
-  // Thousands of clients of a test have one address.
+  // All clients of a test have one address.
   limits: { connectionsPerAddressMax: Number.POSITIVE_INFINITY },
-  // Links keep their address though the port changes.
+  // Links keep their URL when the port changes.
   publicUrl: 'https://files.example',
   log: { info() {}, warn: complain, error: complain },
 });

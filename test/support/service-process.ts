@@ -3,24 +3,24 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 export interface Usage {
-  /** Since the process began. */
+  /** Processor time since the start of the process, in ms. */
   readonly cpuMs: number;
   readonly memoryBytes: number;
 }
 
-/** The storage service in a process of its own, over one data directory, however often it ends. */
+/** The storage service in its own process, which can be ended and started again on its data directory. */
 export class ServiceProcess {
   url = '';
   token = '';
-  /** What it warned of. */
-  complaints = '';
+  /** Text of its warnings. */
+  warnings = '';
   #child: ChildProcess | undefined;
 
   constructor(
-    /** The compiled `service/server.js`. */
+    /** URL of the compiled `service/server.js`. */
     private readonly serverUrl: string,
     private readonly dataDirectory: string,
-    /** `ServiceOptions.steps`, without its type: the benchmarks are compiled apart from the sources. */
+    /** `ServiceOptions.steps`. Its type is repeated because the benchmarks are compiled without the sources. */
     private readonly steps: { readonly stagedRowsMax?: number; readonly removedRowsMax?: number } = {},
   ) {}
 
@@ -33,12 +33,12 @@ export class ServiceProcess {
     });
     this.#child = child;
     child.stderr?.on('data', (chunk: Buffer) => {
-      this.complaints += chunk;
+      this.warnings += chunk;
     });
     const started = await Promise.race([
       once(child.stdout ?? child, 'data').then(([line]) => String(line)),
       once(child, 'close').then(() => {
-        throw new Error(`the service did not start: ${this.complaints}`);
+        throw new Error(`the service did not start: ${this.warnings}`);
       }),
     ]);
     Object.assign(this, JSON.parse(started));

@@ -8,33 +8,33 @@ import { silentLog } from '../../src/util/log.ts';
 import { PROJECT_ROOT } from './build.ts';
 
 export interface TestService {
-  /** Base, content, notify and web address in one, without a slash at the end. */
+  /** The base, content, notify and web address, without a trailing slash. */
   readonly url: string;
-  /** An access token of the default account with all scopes; it does not expire. */
+  /** An access token of the default account with all scopes, which does not expire. */
   readonly token: string;
   readonly refreshToken: string;
   readonly appKey: string;
   readonly appSecret: string;
-  /** For more accounts, and tokens with fewer scopes. */
+  /** The service itself, to add accounts and tokens. */
   readonly service: RunningService;
   readonly dataDirectory: string;
   close(): Promise<void>;
 }
 
-/** Nobody looks for idle clients in less than an hour, so that a manual clock counts the waits of requests alone. */
+/** Idle time-outs of a day, so that a manual clock counts the waits of requests alone. */
 const NO_IDLE_LIMITS = {
   bodyIdleTimeoutMs: 86_400_000,
   answerIdleTimeoutMs: 86_400_000,
   unauthenticatedIdleTimeoutMs: 86_400_000,
 };
 
-/** Node cannot start a process from TypeScript: vitest's global setup has built it. */
+/** The render process, built by vitest's global setup because Node cannot start a TypeScript file. */
 const RENDER_PROCESS = pathToFileURL(join(PROJECT_ROOT, 'dist/service/previews/render-process.js'));
 
 /**
- * The embedded storage service in this process, on a free port, with a provisioned account. It works in a
- * new temporary directory that goes when it closes, unless `dataDirectory` names one to keep. On a busy machine
- * no commit is refused for having waited too long.
+ * Starts the embedded storage service in this process on a free port with a provisioned account. It works in a
+ * temporary directory, removed when it closes, unless `dataDirectory` is given. No commit is refused for
+ * waiting too long on a busy machine.
  */
 export async function startTestService(options: Partial<ServiceOptions> = {}): Promise<TestService> {
   const dataDirectory = options.dataDirectory ?? (await mkdtemp(join(tmpdir(), 'davgate-service-')));

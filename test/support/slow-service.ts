@@ -3,19 +3,19 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** `silent`: takes every call and never answers. `dripping`: sends one byte of each answer's body a second. */
+/** `silent` never answers a call; `dripping` sends one byte of each answer's body a second. */
 export type Pace = 'well' | 'silent' | 'dripping';
 
 export interface SlowService {
   readonly url: string;
-  /** Of the calls that come from now on. */
+  /** The pace of later calls. */
   pace: Pace;
-  /** Calls that have come while the pace was not `well`. */
+  /** Number of calls received at a pace other than `well`. */
   readonly slowed: number;
   close(): Promise<void>;
 }
 
-/** Stands between a gateway and the service at `target`, and passes calls on at its pace. */
+/** Starts a proxy of the service at `target` that forwards calls at its pace. */
 export async function startSlowService(target: string): Promise<SlowService> {
   const server = createServer((request, response) => {
     pass(request, response).catch(() => response.destroy());

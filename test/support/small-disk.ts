@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { command, succeed } from './command.ts';
 
-/** A file system of its own, so small that a test can fill it. Needs root and the right to mount. */
+/** A file system small enough to be filled. Needs root and the right to mount. */
 export interface SmallDisk {
   readonly path: string;
-  /** Leaves no byte. */
+  /** Fills the file system to the last byte. */
   fill(): void;
-  /** Takes away what `fill` has put there. */
+  /** Removes the files of `fill`. */
   makeRoom(): void;
   freeBytes(): number;
   unmount(): Promise<void>;
@@ -47,7 +47,7 @@ export async function mountSmallDisk(mebibytes: number): Promise<SmallDisk> {
   };
 }
 
-/** Whether there was room for all of it; what there is room for is taken. */
+/** Appends as many of the bytes as fit. Returns whether all did. */
 function append(file: string, bytes: Buffer): boolean {
   try {
     writeFileSync(file, bytes, { flag: 'a' });

@@ -4,23 +4,23 @@ import { join } from 'node:path';
 import { PROJECT_ROOT } from './build.ts';
 import { matchOutput } from './program.ts';
 
-/** The built `davgate` on a terminal of its own. */
+/** A process of the built `davgate` on a pseudo-terminal. */
 export interface TerminalProgram {
-  /** What a person sees, the terminal's echo of what is typed included. */
+  /** Returns the screen's text, with the echo of typed text. */
   output(): string;
-  /** Resolves with what `pattern` finds on the screen, as soon as it is there. */
+  /** Resolves with the match of `pattern` as soon as it is on the screen. */
   shows(pattern: RegExp): Promise<string>;
   type(text: string): void;
-  /** Closes the terminal, as closing its window does. */
+  /** Closes the terminal, like closing its window. */
   close(): void;
   /** Resolves with the exit code. */
   ended(): Promise<number | null>;
 }
 
-/** Runs `davgate` on a pseudo-terminal, which util-linux's `script` makes. */
+/** Runs `davgate` on a pseudo-terminal of util-linux's `script`. */
 export function onTerminal(args: readonly string[]): TerminalProgram {
   const words = [process.execPath, join(PROJECT_ROOT, 'dist/cli/main.js'), ...args];
-  // `script` hands the line to $SHELL, or to sh: one that stays beside davgate would end at Ctrl+C in its place.
+  // `script` runs the line in a shell. Without exec the shell, not davgate, would end at Ctrl+C.
   const line = `exec ${words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')}`;
   const child: ChildProcess = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
     stdio: ['pipe', 'pipe', 'pipe'],

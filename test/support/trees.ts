@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import { PROJECT_ROOT } from './build.ts';
 import { effort } from './effort.ts';
 
-/** Installed packages make a real tree: deep, thousands of files, odd names, from 0 bytes to some MiB. */
+/** Installed packages as a real tree: deep, thousands of files, odd names, from 0 bytes to some MiB. */
 const REAL_PACKAGES = [
   'undici',
   'better-sqlite3/lib',
@@ -17,8 +17,8 @@ const REAL_PACKAGES = [
 ];
 
 /**
- * Copies a real tree of over 250 files, and of over 2,000 in a long run, to `target`, links resolved. Resolves with the
- * number of files.
+ * Copies a real tree of over 250 files, or over 2,000 in a long run, to `target` with links resolved. Resolves
+ * with the number of files.
  */
 export async function makeRealTree(target: string): Promise<number> {
   for (const name of REAL_PACKAGES.slice(0, effort(3))) {
@@ -31,7 +31,7 @@ export async function makeRealTree(target: string): Promise<number> {
   return (await digestTree(target)).size;
 }
 
-/** The SHA-256 of each file below `root`, by its path there. */
+/** Returns the SHA-256 of each file below `root` by its relative path. */
 export async function digestTree(root: string): Promise<Map<string, string>> {
   const digests = new Map<string, string>();
   const entries = await readdir(root, { recursive: true, withFileTypes: true });

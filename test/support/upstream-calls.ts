@@ -1,10 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
-/** Counts the calls that go to the service at `url`, by route; the long poll and tokens are not counted. */
+/** Records the calls to the service at `url` by route, without long polls and token requests. */
 export class UpstreamCalls {
   readonly #routes: string[] = [];
   readonly #note = (message: unknown): void => {
-    // What undici publishes on this channel.
+    // The message that undici publishes on this channel.
     const { request } = message as { request: { origin: string; path: string } };
     const route = /^\/2\/(?:files\/)?([^?]+)/.exec(request.path)?.[1];
     if (String(request.origin) !== this.url || !route || IN_BACKGROUND.test(route)) return;
@@ -15,7 +15,7 @@ export class UpstreamCalls {
     subscribe('undici:request:create', this.#note);
   }
 
-  /** The routes called since the last time, in order. */
+  /** Returns the routes called since the last `take`, in order. */
   take(): string[] {
     return this.#routes.splice(0);
   }
@@ -25,5 +25,5 @@ export class UpstreamCalls {
   }
 }
 
-/** The change feed asks by itself, whatever a client does. */
+/** Calls of the change feed, which do not depend on clients. */
 const IN_BACKGROUND = /^list_folder\/(longpoll|continue|get_latest_cursor)$/;

@@ -6,8 +6,8 @@ import { MemoryRemote } from './memory-remote.ts';
 const PAGE_ENTRIES = 2000;
 
 /**
- * A storage service with more entries than memory should hold: `/folder-0/file-0.txt` and so on, made when they
- * are asked for. What else happens in it, in the feed say, is as in a `MemoryRemote`.
+ * A `Remote` with too many entries to keep in memory: `/folder-0/file-0.txt` and so on, made on demand.
+ * Otherwise it is a `MemoryRemote`.
  */
 export class VastRemote extends MemoryRemote {
   constructor(
@@ -38,8 +38,8 @@ export class VastRemote extends MemoryRemote {
   }
 
   override async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
-    const told = await super.stat(path, signal);
-    return told ?? this.#at(path);
+    const stored = await super.stat(path, signal);
+    return stored ?? this.#at(path);
   }
 
   override async *list(

@@ -1,18 +1,18 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { WAIT_MS } from './eventually.ts';
 
-/** A page, and what it did that no page of ours has a reason to do. */
+/** A page, with a record of its unwanted events. */
 export interface WatchedPage {
   readonly page: Page;
-  /** Errors of scripts, dialogs, what the browser complained of, and the marks that `HOSTILE` leaves. */
+  /** Script errors, dialogs, console errors of the browser, and the effects of `HOSTILE`. */
   readonly noises: readonly string[];
   close(): Promise<void>;
 }
 
-/** A script for hostile files and names: wherever it runs, the page that `watchedPage` opened makes a noise. */
+/** A script for hostile files and names. If it runs, the page records an event. */
 export const HOSTILE = `alert('ran')`;
 
-/** Opens a page in a context of its own. */
+/** Opens a page in a new browser context. */
 export async function watchedPage(
   browser: Browser,
   options: BrowserContextOptions = {},
@@ -22,7 +22,7 @@ export async function watchedPage(
   const page = await context.newPage();
   const noises: string[] = [];
   page.on('console', (message) => {
-    // A page that says that something is not there comes with the status that says so.
+    // A page of a missing item has an error status, which the browser logs.
     if (!message.text().startsWith('Failed to load resource')) noises.push(message.text());
   });
   page.on('pageerror', (error) => noises.push(error.message));

@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A web server that files are fetched from. */
+/** A web server from which files are fetched. */
 export interface WebHost {
-  /** Without a slash at the end. */
+  /** The server's URL, without a trailing slash. */
   readonly url: string;
   readonly port: number;
-  /** The targets that were asked for so far. */
+  /** Targets of all requests. */
   readonly asked: readonly string[];
   close(): Promise<void>;
 }
 
-/** Starts one that answers by `answers`, on a loopback address. */
+/** Starts a web server on a loopback address. */
 export async function startWebHost(
   answer: RequestListener,
   {

@@ -17,13 +17,13 @@ import type { FileEntry, WriteMode } from '../remote.ts';
 import { type CallRequest, parsed, rpcRequest } from '../request.ts';
 import type { CommitOptions } from './upload-calls.ts';
 
-/** A commit as we asked for it, with what tells it apart from another client's. */
+/** A requested commit, with the facts that distinguish it from another client's. */
 export interface Commit {
   readonly path: Path;
   readonly options: CommitOptions;
   readonly sizeBytes: number;
   readonly contentHash?: string;
-  /** When the commit was first asked for. */
+  /** Time of the first attempt. */
   readonly started: Moment;
 }
 
@@ -38,7 +38,7 @@ export function commitInfo({ root }: Client, path: Path, { mode, modifiedMs }: C
     mode: wireMode(mode),
     autorename: false,
     mute: false,
-    // With it, `add` refuses equal content too, and `update` refuses a file that is gone.
+    // With this flag, `add` refuses equal content too, and `update` refuses a file that no longer exists.
     strict_conflict: mode.if !== 'any',
     ...(modifiedMs !== undefined && { client_modified: timestampOf(modifiedMs) }),
   };
@@ -101,7 +101,7 @@ async function replacedCommit(
 function isOurs(found: FileEntry, commit: TimedCommit): boolean {
   const { mode } = commit.options;
   if (found.sizeBytes !== commit.sizeBytes) return false;
-  // A new file has the name that we asked for: one in another letter case was there before.
+  // A new file has the requested name: one in another letter case was there before.
   if (mode.if === 'absent' && found.name !== nameOf(commit.path)) return false;
   const since = isSince(found, commit);
   if (commit.contentHash === undefined || found.contentHash === undefined) {

@@ -8,7 +8,7 @@ export interface CommitRequest {
   readonly path: Path;
   readonly options: CommitOptions;
   readonly sizeBytes: number;
-  /** The hash of the whole content: by it a commit whose answer was lost is recognised. */
+  /** Hash of the whole content, by which a commit with a lost answer is recognised. */
   readonly contentHash: string;
   /** All the bytes, at most 4 MiB, which must not change any more; or the session that holds them, with its last part sent. */
   readonly content: Uint8Array | UploadSession;

@@ -62,7 +62,7 @@ interface Filled extends ShortContent {
   readonly session: UploadSession;
 }
 
-/** Splits the contents where the argument would become too long for a header. */
+/** Splits the contents so that each argument fits into a header. */
 function runsOf(filled: readonly Filled[]): Filled[][] {
   const runs: Filled[][] = [];
   let characters = Number.POSITIVE_INFINITY;
@@ -103,7 +103,7 @@ function appendBatch(
         const entry = entries[index];
         if (entry?.['.tag'] === 'success') return session;
         const { error } = failureOfEntry(entry?.failure, APPEND_BATCH, answer);
-        // Nobody else knows the session: an earlier try whose answer was lost has closed it.
+        // No other client knows the session: an earlier try with a lost answer has closed it.
         return mayHaveArrived && error.details.summary === 'closed' ? session : error;
       });
     },

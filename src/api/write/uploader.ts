@@ -139,7 +139,7 @@ class Upload {
     return await this.lane.commit({ ...request, ...(aroundCommit && { aroundCommit }) }, signal);
   }
 
-  /** Fills `part`; returns whether the body has ended in it. Of a full part it is known whether it is the last. */
+  /** Fills `part`; returns whether the body has ended in it. Reads ahead of a full part to find out. */
   async #fill(part: Part): Promise<boolean> {
     for (;;) {
       if (this.#rest.length === 0) {

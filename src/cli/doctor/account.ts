@@ -64,7 +64,7 @@ async function checkLogin(remote: HttpRemote, needs: AccountNeeds, trace: Trace)
   const { service, report, signal } = needs;
   const advice: Advice = {
     scope: 'account_info.read',
-    without: 'clients are not told the free space',
+    without: 'clients cannot see the free space',
     fix: ({ failure, details }) =>
       failure === 'unauthorized' ? adviceForRefusedLogin(service.credentials, details.summary) : undefined,
   };
@@ -112,7 +112,7 @@ async function checkRoot(
 }
 
 async function checkSpace(remote: HttpRemote, { report, signal }: AccountNeeds): Promise<void> {
-  const advice = { scope: 'account_info.read', without: 'clients are not told the free space' };
+  const advice = { scope: 'account_info.read', without: 'clients cannot see the free space' };
   const found = await attempt(report, 'space', advice, () => remote.quota(signal));
   if (!found) return;
   const quota = found.result;

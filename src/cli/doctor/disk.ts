@@ -17,7 +17,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full; free some space',
   EDQUOT: 'this user’s disk quota is used up; free some space',
   ENOTDIR: 'part of the path is a file',
-  EEXIST: 'a file of that name is in the way',
+  EEXIST: 'a file has that name; remove or rename it',
 };
 
 interface DiskNeeds {

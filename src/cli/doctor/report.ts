@@ -45,11 +45,11 @@ export function gigabytes(bytes: number): string {
   return `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
-/** What could be wrong with a call, and how to fix it. */
+/** Possible causes of a failed call, and their corrections. */
 export interface Advice {
   /** The scope that the call needs. */
   readonly scope: string;
-  /** What davgate cannot do without the scope. If given, a missing scope is only a warning. */
+  /** The function that davgate lacks without the scope. If given, a missing scope is only a warning. */
   readonly without?: string;
   /** Returns how to fix a failure that has a special meaning here. */
   readonly fix?: (error: ApiError) => string | undefined;

@@ -59,7 +59,7 @@ export async function checkInScratch(needs: ScratchNeeds): Promise<void> {
 /** Makes a change during a long poll, which has to report it. */
 async function checkFeed({ remote, report, clock, signal }: ScratchNeeds, folder: Path): Promise<void> {
   const about = 'change feed';
-  const told = await attempt(report, about, { scope: 'files.metadata.read' }, async () => {
+  const reported = await attempt(report, about, { scope: 'files.metadata.read' }, async () => {
     const cursor = await remote.latestCursor(signal);
     const over = new AbortController();
     const listening = linkedSignal(signal, over.signal);
@@ -73,8 +73,8 @@ async function checkFeed({ remote, report, clock, signal }: ScratchNeeds, folder
       over.abort(new Error('the check is over'));
     }
   });
-  if (!told) return;
-  const ms = told.result;
+  if (!reported) return;
+  const ms = reported.result;
   if (ms === undefined)
     report.fail(
       about,

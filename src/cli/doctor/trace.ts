@@ -1,7 +1,7 @@
 import type { Meter } from '../../util/meter.ts';
 import { silentMeter } from '../../util/meter.ts';
 
-/** What can be learnt from the calls beside their results. */
+/** Facts from the calls beside their results. */
 export class Trace {
   /** Answers that say the service wants fewer calls. */
   limited = 0;

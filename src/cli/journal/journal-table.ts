@@ -20,7 +20,7 @@ export function journalTable(writes: readonly KeptWrite[]): string {
     write.path === undefined ? '-' : asPlainText(write.path),
     asPlainText(write.reason ?? '-'),
   ]);
-  return tableOf([...(hasDrives ? ['drive'] : []), ...HEAD], rows);
+  return tableOf([[...(hasDrives ? ['drive'] : []), ...HEAD], ...rows]);
 }
 
 function rankOf({ state }: KeptWrite): number {

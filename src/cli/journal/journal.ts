@@ -61,17 +61,17 @@ export async function journalCommand(
   const { settings, file } = loadSettings(settingsOfArguments(rest), environment);
   const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
   const [id = '', target = ''] = words;
-  return withKeeper(config, (keeper) => run(keeper, { command: first, id, target }));
+  return withJournalAdmin(config, (admin) => run(admin, { command: first, id, target }));
 }
 
 async function run(
-  keeper: JournalAdmin,
+  admin: JournalAdmin,
   { command, id, target }: { readonly command: string; readonly id: string; readonly target: string },
 ): Promise<number> {
-  if (command === 'export') return exportTo(keeper, id, target);
-  if (command === 'retry') return told(await keeper.retry(id), ({ state }) => RETRIED[state]);
-  if (command === 'discard') return told(await keeper.discard(id), () => 'was deleted');
-  console.log(journalTable(await keeper.list()));
+  if (command === 'export') return exportTo(admin, id, target);
+  if (command === 'retry') return printOutcome(await admin.retry(id), ({ state }) => RETRIED[state]);
+  if (command === 'discard') return printOutcome(await admin.discard(id), () => 'was deleted');
+  console.log(journalTable(await admin.list()));
   return 0;
 }
 
@@ -80,7 +80,11 @@ const RETRIED = {
   lost: 'is pending again and no longer lost',
 } as const;
 
-function told(outcome: KeptOutcome, done: (write: NonNullable<KeptOutcome['write']>) => string): number {
+/** Prints the outcome of a command. Returns the exit code. */
+function printOutcome(
+  outcome: KeptOutcome,
+  done: (write: NonNullable<KeptOutcome['write']>) => string,
+): number {
   const { write, refused } = outcome;
   if (write && refused === undefined) {
     console.log(`${asPlainText(write.path ?? write.id)} ${done(write)}.`);
@@ -91,8 +95,8 @@ function told(outcome: KeptOutcome, done: (write: NonNullable<KeptOutcome['write
   return 1;
 }
 
-async function exportTo(keeper: JournalAdmin, id: string, file: string): Promise<number> {
-  const found = await keeper.body(id);
+async function exportTo(admin: JournalAdmin, id: string, file: string): Promise<number> {
+  const found = await admin.body(id);
   if (!found) {
     process.stderr.write(
       `davgate: no write, or more than one, has the id ${asPlainText(id)}; davgate journal lists them\n`,
@@ -117,7 +121,8 @@ async function exportTo(keeper: JournalAdmin, id: string, file: string): Promise
   return 0;
 }
 
-async function withKeeper<T>(config: Config, work: (keeper: JournalAdmin) => Promise<T>): Promise<T> {
+/** Runs `work` on the running davgate's journal, or on the journal that this process opens for it. */
+async function withJournalAdmin<T>(config: Config, work: (admin: JournalAdmin) => Promise<T>): Promise<T> {
   const journals = await openedJournals(config);
   if (journals === 'running')
     return work(askRunningJournal(new ControlClient(controlSocketIn(config), config.dataDirectory)));
@@ -134,7 +139,7 @@ async function withKeeper<T>(config: Config, work: (keeper: JournalAdmin) => Pro
   }
 }
 
-/** Returns `undefined` if this data directory never had a journal. */
+/** Opens the journals; `'running'` if a running davgate has them open, `undefined` if there are none. */
 async function openedJournals({ dataDirectory }: Config): Promise<Journals | 'running' | undefined> {
   const journal = join(dataDirectory, 'journal');
   if (!existsSync(journal)) return undefined;

@@ -18,7 +18,7 @@ export function lockTable(locks: readonly ListedLock[], nowMs: number): string {
     `in ${durationOf(lock.expiresMs - nowMs)}`,
     asPlainText(lock.token),
   ]);
-  return tableOf([...(hasDrives ? ['drive'] : []), ...HEAD], rows);
+  return tableOf([[...(hasDrives ? ['drive'] : []), ...HEAD], ...rows]);
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };

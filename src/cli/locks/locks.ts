@@ -39,7 +39,7 @@ export async function locksCommand(args: readonly string[], environment: NodeJS.
   const { choice, rest } = args[0] === 'remove' ? choiceIn(args.slice(1)) : { choice: undefined, rest: args };
   const { settings, file } = loadSettings(settingsOfArguments(rest), environment);
   const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
-  return withKeeper(config, (keeper) => (choice ? remove(keeper, choice) : list(keeper)));
+  return withLockAdmin(config, (admin) => (choice ? remove(admin, choice) : list(admin)));
 }
 
 /** Returns the locks that the words after `remove` select, and the options of serve after them. Throws `ConfigError`. */
@@ -65,7 +65,7 @@ function choiceIn(words: readonly string[]): {
   return { choice, rest };
 }
 
-/** `--user NAME`, `--path PATH`, or the same with "=", at the front of `words`. */
+/** Parses `--user NAME` or `--path PATH`, also with "=", at the front of `words`. */
 function partIn(words: readonly string[]) {
   const [, name, joined] = /^--(user|path)(?:=(.*))?$/s.exec(words[0] ?? '') ?? [];
   if (name !== 'user' && name !== 'path') return undefined;
@@ -74,13 +74,13 @@ function partIn(words: readonly string[]) {
   return { name, value, rest: words.slice(joined === undefined ? 2 : 1) } as const;
 }
 
-async function list(keeper: LockAdmin): Promise<number> {
-  console.log(lockTable(await keeper.locks(), systemClock.now()));
+async function list(admin: LockAdmin): Promise<number> {
+  console.log(lockTable(await admin.locks(), systemClock.now()));
   return 0;
 }
 
-async function remove(keeper: LockAdmin, choice: LockChoice): Promise<number> {
-  const removed = await keeper.removeLocks(choice);
+async function remove(admin: LockAdmin, choice: LockChoice): Promise<number> {
+  const removed = await admin.removeLocks(choice);
   if (removed.length === 0) {
     const what = choice.token === undefined ? 'no such lock' : 'no lock has this token';
     process.stderr.write(`davgate: ${what}; davgate locks lists them\n`);
@@ -90,23 +90,27 @@ async function remove(keeper: LockAdmin, choice: LockChoice): Promise<number> {
   return 0;
 }
 
-async function withKeeper<T>(config: Config, work: (keeper: LockAdmin) => Promise<T>): Promise<T> {
+/** Runs `work` on the running davgate's locks, or on the state that this process opens for it. */
+async function withLockAdmin<T>(config: Config, work: (admin: LockAdmin) => Promise<T>): Promise<T> {
   const state = await openedState(config);
   if (state === 'running')
     return work(askRunningDavgate(new ControlClient(controlSocketIn(config), config.dataDirectory)));
   try {
-    return await work(keeperOf(config, state));
+    return await work(lockAdminOf(config, state));
   } finally {
     await state?.close();
   }
 }
 
-function keeperOf({ drives }: Config, state: State | undefined): LockAdmin {
+function lockAdminOf({ drives }: Config, state: State | undefined): LockAdmin {
   const each = state ? drives.map(({ name }) => [name, state.drive(name)] as const) : [];
   return createLockAdmin(new Map(each), systemClock);
 }
 
-/** Returns `undefined` without a state, and `'running'` if a running davgate holds the SQLite state, which only one process can open. */
+/**
+ * Opens the state; `'running'` if a running davgate has the SQLite state open, which only one process can, and
+ * `undefined` if there is no state.
+ */
 async function openedState({ redisUrl, dataDirectory }: Config): Promise<State | 'running' | undefined> {
   if (redisUrl !== undefined) return openRedisState({ url: redisUrl, clock: systemClock, log: silentLog });
   const directory = join(dataDirectory, 'state');

@@ -22,8 +22,8 @@ import {
 import { ConfigError, type Setting, type SettingName, type Settings } from '../../config/settings.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
+import { optionsOf } from '../arguments.ts';
 import { type LoadedSettings, loadSettings } from '../load-settings.ts';
-import { wordsOf } from '../words.ts';
 import { LoginError } from './login-error.ts';
 import { refusePendingWrites } from './pending-writes.ts';
 import { openRedirect } from './redirect.ts';
@@ -226,5 +226,5 @@ function valuesOf(args: readonly string[]): Values {
     remove: { type: 'boolean' },
     help: { type: 'boolean' },
   } as const;
-  return wordsOf('login', args, options).values;
+  return optionsOf('login', args, options).values;
 }

@@ -1,9 +1,9 @@
 import { ConfigError } from '../../config/settings.ts';
 import type { Account, AccountChange } from '../../service/accounts/accounts.ts';
-import { addAccount } from '../../service/accounts/provision.ts';
-import { hashOfPassword, newPassword } from '../../service/accounts/secrets.ts';
+import type { ChangedAccount, PasswordChoice } from '../../service/admin/administration.ts';
 import { sizeText } from '../../util/size-text.ts';
-import { type AdminCommand, type Surroundings, table } from './command.ts';
+import { tableOf } from '../table.ts';
+import type { AdminCall, AdminCommand } from './command.ts';
 import { quotaBytes, textOf, type Values, yesOrNo } from './values.ts';
 
 const TEXT = { type: 'string' } as const;
@@ -18,78 +18,66 @@ const OPTIONS = {
 } as const;
 
 const HELP = `  --given-name NAME, --surname NAME
-                      of its owner, for programs that show it
-  --quota SIZE        how much its files may hold: 500MB, 20GiB, 2TB
+                      the owner's name, which some clients show
+  --quota SIZE        maximum size of the account's files: 500MB, 20GiB, 2TB
   --permanent-delete yes|no
-                      whether its files can be deleted for ever through the API
+                      whether the API may delete the account's files permanently
   --password-stdin    read the password from standard input`;
 
 const create: AdminCommand = {
   name: 'account create',
   usage: 'EMAIL [--given-name NAME] [--surname NAME] [--quota SIZE] [--password-stdin]',
-  summary: 'make an account, and print its password unless one is given',
-  help: `${HELP}; else one is made up and printed
-Defaults: the name is the address, 2TiB (or what the disk holds), no permanent deletion.`,
+  summary: 'create an account, and print its password unless one is given',
+  help: `${HELP}.
+                      Without it, a random password is set and printed
+Defaults: the local part of EMAIL as the name, 2 TiB (or the size of the disk), no permanent deletion.`,
   options: OPTIONS,
   operands: 1,
-  begins: true,
-  async run(on, values, email) {
-    if (!/^[^\s@]+@[^\s@]+$/.test(email))
-      throw new ConfigError(`${email}: no address; write it like ann@example.org`);
-    if (on.accounts.withEmail(email)) throw new ConfigError(`${email} has an account already`);
-    const change = changeOf(values);
-    const password = await passwordOf(on, values);
-    addAccount(on.accounts, {
-      email,
-      givenName: email.split('@')[0] ?? '',
-      surname: '',
-      mayDeletePermanently: false,
-      ...change,
-      passwordHash: await hashOfPassword(password.text),
-    });
-    on.say(`Made the account ${email}.`);
-    if (password.isNew) on.say(`password  ${password.text}\nThe password is not shown again.`);
+  mayCreate: true,
+  async run(call) {
+    const { administration, values, operand: email, say } = call;
+    const fields = { email, ...changeOf(values) };
+    const created = await administration.createAccount(fields, await passwordFrom(call));
+    say(`Created the account ${email}.`);
+    printNewPassword(created, say);
   },
 };
 
 const list: AdminCommand = {
   name: 'account list',
   usage: '',
-  summary: 'all accounts',
+  summary: 'list all accounts',
   help: '',
   options: {},
   operands: 0,
-  run({ accounts, say }) {
-    const rows = accounts.all().map((account) => [account.email, nameOf(account), quotaText(account)]);
-    say(table([['EMAIL', 'NAME', 'QUOTA'], ...rows]));
+  run({ administration, say }) {
+    const rows = administration
+      .accounts()
+      .map((account) => [account.email, nameOf(account), quotaText(account)]);
+    say(tableOf([['EMAIL', 'NAME', 'QUOTA'], ...rows]));
   },
 };
 
 const show: AdminCommand = {
   name: 'account show',
   usage: 'EMAIL',
-  summary: 'all that is known of an account, but for its password',
+  summary: 'show the settings of an account, except its password',
   help: '',
   options: {},
   operands: 1,
-  run(on, _values, email) {
-    const account = accountWith(on, email);
-    const apps = new Set(
-      on.grants
-        .all()
-        .filter(({ accountId }) => accountId === account.id)
-        .map(({ appKey }) => on.apps.withKey(appKey)?.name ?? appKey),
-    );
-    on.say(
-      table([
+  run({ administration, operand, say }) {
+    const account = administration.account(operand);
+    const apps = administration.appNamesOf(account);
+    say(
+      tableOf([
         ['email', account.email],
         ['name', nameOf(account)],
         ['account id', account.id],
         ['namespace', account.namespace],
         ['quota', quotaText(account)],
         ['permanent deletion', account.mayDeletePermanently ? 'yes' : 'no'],
-        ['password', account.passwordHash ? 'set' : 'none: it cannot sign in'],
-        ['apps', apps.size > 0 ? [...apps].join(', ') : 'none'],
+        ['password', account.passwordHash ? 'set' : 'none: nobody can sign in'],
+        ['apps', apps.length > 0 ? apps.join(', ') : 'none'],
       ]),
     );
   },
@@ -100,55 +88,40 @@ const set: AdminCommand = {
   usage: 'EMAIL [--password-stdin | --new-password] [--quota SIZE] [--permanent-delete yes|no]',
   summary: 'change an account',
   help: `${HELP}
-  --new-password      make and print another password. With either, browsers that are signed in have to sign in again`,
+  --new-password      set a random password and print it. A changed password ends the sessions of signed-in browsers`,
   options: { ...OPTIONS, 'new-password': FLAG },
   operands: 1,
-  async run(on, values, email) {
-    const account = accountWith(on, email);
-    const change = changeOf(values);
+  async run(call) {
+    const { administration, values, operand, say } = call;
     const isNewPassword = values['new-password'] === true || values['password-stdin'] === true;
-    if (Object.keys(change).length === 0 && !isNewPassword)
-      throw new ConfigError('account set: say what to change; --help lists what can be');
-    const password = isNewPassword ? await passwordOf(on, values) : undefined;
-    on.accounts.change(account.id, {
-      ...change,
-      ...(password && { passwordHash: await hashOfPassword(password.text) }),
-    });
-    on.say(`Changed the account ${account.email}.`);
-    if (password?.isNew) on.say(`password  ${password.text}\nThe password is not shown again.`);
+    const password = isNewPassword ? await passwordFrom(call) : undefined;
+    const changed = await administration.changeAccount(operand, changeOf(values), password);
+    say(`Changed the account ${changed.account.email}.`);
+    printNewPassword(changed, say);
   },
 };
 
 const remove: AdminCommand = {
   name: 'account remove',
   usage: 'EMAIL --delete-files',
-  summary: 'remove an account with its tokens, links and files, for ever',
-  help: `  --delete-files      says that you mean it. Tokens and links end at once; a service deletes the files within an hour
-                      of its running, or when it is started again`,
+  summary: 'remove an account with its tokens, links and files, permanently',
+  help: `  --delete-files      confirms the deletion. Tokens and links are invalid at once; a running service deletes the files
+                      within an hour, a stopped one after its next start`,
   options: { 'delete-files': FLAG },
   operands: 1,
-  run(on, values, email) {
-    const account = accountWith(on, email);
+  run({ administration, values, operand, say }) {
     if (values['delete-files'] !== true)
       throw new ConfigError(
-        `account remove deletes all files of ${account.email} for ever: say --delete-files if you mean it`,
+        `account remove deletes all files of ${operand} permanently; confirm it with --delete-files`,
       );
-    on.accounts.remove(account.id);
-    on.say(`Removed the account ${account.email}.`);
+    const { email } = administration.removeAccount(operand);
+    say(`Removed the account ${email}.`);
   },
 };
 
 export const ACCOUNT_COMMANDS: readonly AdminCommand[] = [create, list, show, set, remove];
 
-/** Throws `ConfigError` where no account has this address. */
-export function accountWith({ accounts }: Surroundings, email: string): Account {
-  const account = accounts.withEmail(email);
-  if (!account)
-    throw new ConfigError(`${email} has no account here; davgate service account list shows them`);
-  return account;
-}
-
-function changeOf(values: Values): AccountChange {
+function changeOf(values: Values): Omit<AccountChange, 'passwordHash'> {
   const [givenName, surname] = [textOf(values, 'given-name'), textOf(values, 'surname')];
   const [limitBytes, mayDeletePermanently] = [quotaBytes(values), yesOrNo(values, 'permanent-delete')];
   return {
@@ -159,20 +132,15 @@ function changeOf(values: Values): AccountChange {
   };
 }
 
-/** Fewer are guessed by a program that has a year of minutes with ten guesses each. */
-const PASSWORD_MIN_CHARACTERS = 8;
-
-async function passwordOf(
-  { readPassword }: Surroundings,
-  values: Values,
-): Promise<{ readonly text: string; readonly isNew: boolean }> {
-  if (values['password-stdin'] !== true) return { text: newPassword(), isNew: true };
+async function passwordFrom({ values, readPassword }: AdminCall): Promise<PasswordChoice> {
+  if (values['password-stdin'] !== true) return {};
   if (values['new-password'] === true)
-    throw new ConfigError('--password-stdin and --new-password contradict each other');
-  const text = await readPassword();
-  if (text.length < PASSWORD_MIN_CHARACTERS)
-    throw new ConfigError(`the password must have at least ${PASSWORD_MIN_CHARACTERS} characters`);
-  return { text, isNew: false };
+    throw new ConfigError('--password-stdin and --new-password contradict each other; give one of them');
+  return { text: await readPassword() };
+}
+
+function printNewPassword({ newPassword }: ChangedAccount, say: AdminCall['say']): void {
+  if (newPassword !== undefined) say(`password  ${newPassword}\nThe password is not shown again.`);
 }
 
 function nameOf({ givenName, surname }: Account): string {
@@ -180,5 +148,5 @@ function nameOf({ givenName, surname }: Account): string {
 }
 
 function quotaText({ limitBytes }: Account): string {
-  return limitBytes === undefined ? 'as made' : sizeText(limitBytes);
+  return limitBytes === undefined ? 'default' : sizeText(limitBytes);
 }

@@ -1,6 +1,7 @@
 import { ConfigError } from '../../config/settings.ts';
-import { type App, LINKED_USERS_MAX, type NewApp } from '../../service/accounts/apps.ts';
-import { type AdminCommand, type Surroundings, table } from './command.ts';
+import { LINKED_USERS_MAX, type NewApp } from '../../service/accounts/apps.ts';
+import { tableOf } from '../table.ts';
+import type { AdminCommand } from './command.ts';
 import {
   redirectUrisOf,
   requiredText,
@@ -23,18 +24,20 @@ const create: AdminCommand = {
   name: 'app create',
   usage: '--name NAME --scopes LIST [--redirect-uri URI]... [--status STATUS]',
   summary: 'register an app, and print its key and secret',
-  help: `  --name NAME         what people are shown when it asks them for access
-  --scopes LIST       what it may be granted: names between commas, or all.
+  help: `  --name NAME         the name on the page that asks people for consent
+  --scopes LIST       the scopes that it may be granted, separated by commas, or all.
 ${SCOPES_HELP}
-  --redirect-uri URI  where its codes may be sent; repeatable. Without one, codes are shown to be copied
+  --redirect-uri URI  an address that may receive its authorization codes; repeatable. Without one, the page shows the
+                      code for the person to copy
 ${STATUS_HELP}. Default development`,
   options: { name: TEXT, scopes: TEXT, 'redirect-uri': TEXTS, status: TEXT },
   operands: 0,
-  begins: true,
-  run({ apps, say }, values) {
+  mayCreate: true,
+  run({ administration, values, say }) {
     const scopes = scopesOf(values);
-    if (!scopes) throw new ConfigError('--scopes is missing: say what the app may be granted, or all');
-    const { app, secret } = apps.add({
+    if (!scopes)
+      throw new ConfigError('--scopes is missing; list the scopes that the app may be granted, or write all');
+    const { app, secret } = administration.createApp({
       name: requiredText(values, 'name'),
       scopes,
       redirectUris: redirectUrisOf(values),
@@ -49,31 +52,31 @@ ${STATUS_HELP}. Default development`,
 const list: AdminCommand = {
   name: 'app list',
   usage: '',
-  summary: 'all apps',
+  summary: 'list all apps',
   help: '',
   options: {},
   operands: 0,
-  run({ apps, grants, nowMs, say }) {
-    const rows = apps
-      .all()
-      .map((app) => [app.key, app.name, app.status, String(grants.linkedUsers(nowMs, app.key))]);
-    say(table([['KEY', 'NAME', 'STATUS', 'USERS'], ...rows]));
+  run({ administration, say }) {
+    const rows = administration
+      .apps()
+      .map((app) => [app.key, app.name, app.status, String(administration.linkedUsers(app))]);
+    say(tableOf([['KEY', 'NAME', 'STATUS', 'USERS'], ...rows]));
   },
 };
 
 const show: AdminCommand = {
   name: 'app show',
   usage: 'KEY',
-  summary: 'all that is known of an app, but for its secret',
+  summary: 'show the settings of an app, except its secret',
   help: '',
   options: {},
   operands: 1,
-  run(on, _values, key) {
-    const app = appWith(on, key);
-    const users = on.grants.linkedUsers(on.nowMs, key);
+  run({ administration, operand, say }) {
+    const app = administration.app(operand);
+    const users = administration.linkedUsers(app);
     const most = LINKED_USERS_MAX[app.status];
-    on.say(
-      table([
+    say(
+      tableOf([
         ['key', app.key],
         ['name', app.name],
         ['status', app.status],
@@ -89,13 +92,13 @@ const set: AdminCommand = {
   name: 'app set',
   usage: 'KEY [--name NAME] [--scopes LIST] [--status STATUS] [--redirect-uri URI]... [--new-secret]',
   summary: 'change an app',
-  help: `  --name NAME         what people are shown
-  --scopes LIST       in place of those it had: its tokens can do no more than these.
+  help: `  --name NAME         the name on the page that asks people for consent
+  --scopes LIST       replaces its scopes; tokens lose the scopes that are not listed.
 ${SCOPES_HELP}
-  --redirect-uri URI  in place of all it had; repeatable
-  --no-redirect-uris  none any more
+  --redirect-uri URI  replaces all its redirect URIs; repeatable
+  --no-redirect-uris  removes all its redirect URIs
 ${STATUS_HELP}
-  --new-secret        make and print another secret; the old one is no good any more`,
+  --new-secret        replaces its secret and prints the new one; the old one is invalid at once`,
   options: {
     name: TEXT,
     scopes: TEXT,
@@ -105,17 +108,13 @@ ${STATUS_HELP}
     'new-secret': FLAG,
   },
   operands: 1,
-  run(on, values, key) {
-    const { apps, say } = on;
-    const app = appWith(on, key);
+  run({ administration, values, operand, say }) {
     const change = changeOf(values);
-    const isNewSecret = values['new-secret'] === true;
-    if (Object.keys(change).length === 0 && !isNewSecret)
-      throw new ConfigError('app set: say what to change; --help lists what can be');
-    apps.change(key, change);
-    say(`Changed ${app.name}.`);
-    if (change.scopes) say(scopesLine(change.scopes));
-    if (isNewSecret) say(`app secret  ${apps.renewSecret(key)}\nThe secret is not shown again.`);
+    const hasNewSecret = values['new-secret'] === true;
+    const { app, secret } = administration.changeApp(operand, change, { hasNewSecret });
+    say(`Changed the app ${app.name}.`);
+    if (change.scopes) say(scopesLine(app.scopes));
+    if (secret !== undefined) say(`app secret  ${secret}\nThe secret is not shown again.`);
   },
 };
 
@@ -124,7 +123,7 @@ function changeOf(values: Values): Partial<NewApp> {
   const redirectUris = redirectUrisOf(values);
   const isNone = values['no-redirect-uris'] === true;
   if (isNone && redirectUris.length > 0)
-    throw new ConfigError('--redirect-uri and --no-redirect-uris contradict each other');
+    throw new ConfigError('--redirect-uri and --no-redirect-uris contradict each other; give one of them');
   return {
     ...(name !== undefined && { name }),
     ...(scopes && { scopes }),
@@ -136,22 +135,14 @@ function changeOf(values: Values): Partial<NewApp> {
 const remove: AdminCommand = {
   name: 'app remove',
   usage: 'KEY',
-  summary: 'remove an app; all its tokens end',
+  summary: 'remove an app, and revoke all its tokens',
   help: '',
   options: {},
   operands: 1,
-  run(on, _values, key) {
-    const app = appWith(on, key);
-    on.apps.remove(key);
-    on.say(`Removed ${app.name} and all its tokens.`);
+  run({ administration, operand, say }) {
+    const { name } = administration.removeApp(operand);
+    say(`Removed the app ${name} and all its tokens.`);
   },
 };
 
 export const APP_COMMANDS: readonly AdminCommand[] = [create, list, show, set, remove];
-
-/** Throws `ConfigError` where no app has this key. */
-export function appWith({ apps }: Surroundings, key: string): App {
-  const app = apps.withKey(key);
-  if (!app) throw new ConfigError(`${key} is the key of no app; davgate service app list shows them`);
-  return app;
-}

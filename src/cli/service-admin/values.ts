@@ -1,58 +1,55 @@
 import { ConfigError } from '../../config/settings.ts';
-import { type AppStatus, LINKED_USERS_MAX, redirectUriProblem } from '../../service/accounts/apps.ts';
+import { type AppStatus, LINKED_USERS_MAX } from '../../service/accounts/apps.ts';
 import { isScope, SCOPES, type Scope } from '../../service/accounts/scopes.ts';
 
-/** What stands behind the options of a command, by their names. */
+/** Values of a command's options by name. */
 export type Values = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
-/** The value of `--name`, which is there once or not at all. */
+/** Returns the value of `--name`; `undefined` without one. Throws `ConfigError` for an empty value. */
 export function textOf(values: Values, name: string): string | undefined {
   const value = values[name];
-  if (value === '') throw new ConfigError(`--${name}: a value is missing`);
+  if (value === '')
+    throw new ConfigError(`--${name}: the value is empty; write --${name} with a value, or leave it out`);
   return typeof value === 'string' ? value : undefined;
 }
 
 export function requiredText(values: Values, name: string): string {
   const text = textOf(values, name);
-  if (text === undefined) throw new ConfigError(`--${name} is missing; --help shows how it is written`);
+  if (text === undefined) throw new ConfigError(`--${name} is missing; --help explains it`);
   return text;
 }
 
-/** All values of `--name`, which may be given several times. */
+/** Returns all values of a repeatable option. */
 function textsOf(values: Values, name: string): readonly string[] {
   const value = values[name];
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
-/** The line of `--help` about scopes, below what says whose they are. */
-export const SCOPES_HELP = `                      Only those that are named: X.write does not include X.read. Scopes:
+/** Continuation of the help on `--scopes`. */
+export const SCOPES_HELP = `                      X.write does not include X.read. Scopes:
 ${SCOPES.map((scope) => `                        ${scope}`).join('\n')}`;
 
-/** The scopes as a command prints them. */
+/** Returns the line that a command prints for scopes. */
 export function scopesLine(scopes: readonly Scope[]): string {
   return `scopes      ${scopes.join(' ')}`;
 }
 
-/** `--scopes`: words between commas or spaces, or `all`. */
+/** Parses `--scopes`: words separated by commas or spaces, or `all`. */
 export function scopesOf(values: Values): readonly Scope[] | undefined {
   const text = textOf(values, 'scopes');
   if (text === undefined) return undefined;
   const words = text === 'all' ? SCOPES : text.split(/[\s,]+/).filter(Boolean);
   const unknown = words.find((word) => !isScope(word));
   if (unknown !== undefined)
-    throw new ConfigError(`--scopes ${unknown}: no such scope; there are ${SCOPES.join(', ')}`);
-  if (words.length === 0) throw new ConfigError(`--scopes: name one or more of ${SCOPES.join(', ')}`);
+    throw new ConfigError(`--scopes ${unknown}: no such scope; the scopes are ${SCOPES.join(', ')}`);
+  if (words.length === 0)
+    throw new ConfigError(`--scopes: the list is empty; name one or more of ${SCOPES.join(', ')}`);
   return SCOPES.filter((scope) => words.includes(scope));
 }
 
-/** `--redirect-uri`, each once. */
+/** Returns the values of `--redirect-uri` without duplicates. */
 export function redirectUrisOf(values: Values): readonly string[] {
-  const uris = new Set(textsOf(values, 'redirect-uri'));
-  for (const uri of uris) {
-    const problem = redirectUriProblem(uri);
-    if (problem) throw new ConfigError(`--redirect-uri ${uri} ${problem}`);
-  }
-  return [...uris];
+  return [...new Set(textsOf(values, 'redirect-uri'))];
 }
 
 export function statusOf(values: Values): AppStatus | undefined {
@@ -77,18 +74,18 @@ const UNITS_BYTES: Readonly<Record<string, number>> = {
   TIB: 2 ** 40,
 };
 
-/** `--quota`: a number of bytes, or of one of the usual units. */
+/** Parses `--quota`, a number of bytes or of a larger unit. */
 export function quotaBytes(values: Values): number | undefined {
   const text = textOf(values, 'quota');
   if (text === undefined) return undefined;
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]*)$/i.exec(text) ?? [];
   const bytes = Math.round(Number(number) * (UNITS_BYTES[unit.toUpperCase() || 'B'] ?? Number.NaN));
   if (!Number.isSafeInteger(bytes))
-    throw new ConfigError(`--quota ${text}: no size; write it like 500MB, 20GiB or 2TB`);
+    throw new ConfigError(`--quota ${text}: not a size; write it like 500MB, 20GiB or 2TB`);
   return bytes;
 }
 
-/** `--permanent-delete yes|no`. */
+/** Parses an option whose value is `yes` or `no`. */
 export function yesOrNo(values: Values, name: string): boolean | undefined {
   const text = textOf(values, name);
   if (text === undefined) return undefined;
@@ -96,10 +93,10 @@ export function yesOrNo(values: Values, name: string): boolean | undefined {
   return text === 'yes';
 }
 
-/** A hundred years: a time beyond what a date can be would be of no use to anybody. */
+/** Maximum lifetime of a token, in hours: a hundred years, which a `Date` can still express. */
 const HOURS_MAX = 876_000;
 
-/** `--hours`: as milliseconds. */
+/** Parses `--hours`. Returns milliseconds. */
 export function hoursMs(values: Values): number | undefined {
   const text = textOf(values, 'hours');
   if (text === undefined) return undefined;
@@ -107,7 +104,7 @@ export function hoursMs(values: Values): number | undefined {
   if (hours <= 0) throw new ConfigError(`--hours ${text}: must be a number above 0`);
   if (hours > HOURS_MAX)
     throw new ConfigError(
-      `--hours ${text}: must be at most ${HOURS_MAX}, a hundred years; left out, the token lives until it is revoked`,
+      `--hours ${text}: must be at most ${HOURS_MAX}, a hundred years; without --hours, the token is valid until it is revoked`,
     );
   return Math.ceil(hours * 3_600_000);
 }

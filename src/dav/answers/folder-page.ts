@@ -14,7 +14,7 @@ interface DrivePageItem {
   readonly name: string;
   /** Percent-encoded. */
   readonly url: string;
-  /** For files. */
+  /** Present for files. */
   readonly sizeBytes?: number;
   /** Milliseconds since 1970. */
   readonly modifiedMs?: number;

@@ -7,13 +7,13 @@ import { parseResourceUrl } from '../resource-url.ts';
 import { type Condition, type IfHeader, type IfList, parseIfHeader, tokensIn } from './if-header.ts';
 import { evaluateConditions, matchesEntityTag, type Validators, validatorsOf } from './validators.ts';
 
-/** What the conditions of a request, once met, mean for the write. */
+/** The consequences of a request's conditions, once met, for the write. */
 export interface MetConditions {
   /** The lock tokens that the request submits. */
   readonly tokens: ReadonlySet<string>;
   /** The request depends on the current content: the write must replace exactly that revision. */
   readonly pinsRevision: boolean;
-  /** The same for the destination of COPY and MOVE. */
+  /** `pinsRevision` for the destination of COPY and MOVE. */
   readonly pinsDestination: boolean;
 }
 

@@ -4,7 +4,7 @@ import { parseHttpDate } from '../http-date.ts';
 
 /** The validators of a representation (RFC 9110 §8.8), with which conditional headers are compared. */
 export interface Validators {
-  /** As in `ETag`; folders have none. */
+  /** Value of `ETag`; folders have none. */
   readonly entityTag?: string;
   /** Milliseconds since 1970. */
   readonly modifiedMs?: number;

@@ -24,7 +24,7 @@ import { escapeText } from '../xml/xml-writer.ts';
 const BODY_LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };
 /** Maximum length of an answer that is sent at once and cached, in characters: about 15,000 rows. */
 const WHOLE_LENGTH = 8 * 1024 * 1024;
-/** The same with depth infinity, whose answers are not cached: streaming starts early. */
+/** `WHOLE_LENGTH` for depth infinity, whose answers are not cached: streaming starts early. */
 const TREE_WHOLE_LENGTH = 256 * 1024;
 
 const NO_BYTES = Buffer.alloc(0);
@@ -35,7 +35,7 @@ type DeadProperties = ReadonlyMap<string, readonly DeadProperty[]>;
 const NO_DEAD: DeadProperties = new Map();
 const NONE: readonly DeadProperty[] = [];
 
-/** What all rows of one answer are rendered from, besides their entries. */
+/** The data that all rows of one answer are rendered from, besides their entries. */
 interface RowContext {
   readonly selection: PropertySelection;
   readonly state: LiveState;

@@ -16,7 +16,7 @@ import {
   propertyKey,
 } from './property-names.ts';
 
-/** Why a property that the resource has cannot be shown now. */
+/** A reason for which an existing property cannot be shown now. */
 export class UnavailableProperty {
   constructor(
     readonly status: number,
@@ -24,7 +24,7 @@ export class UnavailableProperty {
   ) {}
 }
 
-/** What live properties are computed from, besides the entry. All of it is loaded before the first row. */
+/** The data that live properties are computed from, besides the entry. All of it is loaded before the first row. */
 export interface LiveState {
   readonly nowMs: number;
   readonly locksOf: (entry: Entry) => readonly Lock[];
@@ -46,7 +46,7 @@ export const NO_LIVE_STATE: LiveState = {
   isEmptyFor: () => true,
 };
 
-/** What must be loaded before a property can be shown. */
+/** Data that must be loaded before a property can be shown. */
 export type PropertyNeed = 'dead' | 'locks' | 'quota' | 'link';
 
 export interface LiveProperty extends PropertyName {

@@ -38,9 +38,9 @@ export class NamespaceScope {
 export interface XmlElement {
   readonly namespace: string;
   readonly name: string;
-  /** As it was written; `''` for none. */
+  /** Prefix in the document; `''` for none. */
   readonly prefix: string;
-  /** The same object as the parent's, unless the element declares something. */
+  /** Namespaces in scope: the parent's object, unless the element declares a namespace. */
   readonly scope: NamespaceScope;
   /** Excludes namespace declarations. */
   readonly attributes: readonly XmlAttribute[];

@@ -5,13 +5,13 @@ import type { Log } from '../../util/log.ts';
 import { Alarm, retryPauseMs } from '../../util/wait.ts';
 import { type Freshness, POLL_MS } from './freshness.ts';
 
-/** What the feed reports to. */
+/** The receiver of the feed's reports. */
 export interface FeedListener {
-  /** Takes changes in the service's order. `doubted`: they may be older than davgate's own changes. */
+  /** Applies changes in the service's order. `doubted`: they may be older than davgate's own changes. */
   apply(changes: readonly Change[], how: { readonly doubted: boolean }): Promise<void>;
-  /** Everything that happened until `reached` has been reported. */
+  /** Called when everything that happened until `reached` has been reported. */
   reached(reached: Instant): void;
-  /** Changes were missed: nothing cached may be used. */
+  /** Called when changes were missed: nothing cached may be used. */
   reset(): void;
 }
 
@@ -39,12 +39,12 @@ const EMPTY_PAGES_MAX = 100;
 
 const RETRY_PAUSES = { firstMs: 1_000, maxMs: 60_000 };
 
-/** Follows the service's change feed, which keeps the cache up to date whoever changes the drive. */
+/** Follows the service's change feed, which keeps the cache current when others change the drive. */
 export class ChangeFeed {
   readonly #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #cursor: string | undefined;
-  /** The feed was down, so that its first changes may be old. */
+  /** Whether the feed was down, so that its first changes may be old. */
   #isLate = false;
   #failures = 0;
   #caughtUp: Moment | undefined;
@@ -98,7 +98,7 @@ export class ChangeFeed {
     }
   }
 
-  /** Waits until the last request for changes is `everyMs` ago: davgate's own commits end each poll too. */
+  /** Waits until `everyMs` after the last request for changes: davgate's own commits end each poll too. */
   async #pace(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.deps;
     const leftMs = this.#caughtUp ? everyMs - ageMs(clock, this.#caughtUp) : 0;
@@ -146,7 +146,7 @@ export class ChangeFeed {
     listener.reset();
   }
 
-  /** Until the next try: at once when another call shows that the service answers again. */
+  /** Waits before the next try. Returns at once when another call shows that the service answers again. */
   async #rest(signal: AbortSignal): Promise<void> {
     const { remote, clock } = this.deps;
     const alarm = new Alarm(clock);

@@ -6,7 +6,7 @@ import type { Listing } from '../files.ts';
 import type { Freshness } from './freshness.ts';
 import { KeyTree } from './key-tree.ts';
 
-/** What the cache knows of one name: its entry, or that there is none. */
+/** The cached state of one name: its entry, or that there is none. */
 export type Known = Entry | 'absent';
 
 /** Approximate memory of an entry without its strings, in bytes. */
@@ -27,9 +27,9 @@ export class CachedFolder {
   questions = 0;
 
   constructor(
-    /** In display case. */
+    /** Path in display case. */
     readonly path: Path,
-    /** When its oldest answer was requested. */
+    /** Time of the request for its oldest answer. */
     readonly asked: Moment,
   ) {}
 
@@ -125,7 +125,7 @@ export class FolderCache {
     return folder && this.freshness.isFresh(folder.asked) ? folder : undefined;
   }
 
-  /** As `find`, but also returns folders that are too old to be used: changes have to reach them too. */
+  /** Like `find`, but also returns folders that are too old to be used: changes must be applied to them too. */
   kept(key: string): CachedFolder | undefined {
     return this.#folders.get(key)?.folder;
   }
@@ -138,7 +138,7 @@ export class FolderCache {
     else this.#keys.delete(key);
   }
 
-  /** Returns what is known of the last name of `key`. */
+  /** Returns the cached state of the last name of `key`. */
   get(key: string): Known | undefined {
     return this.find(parentKeyOf(key))?.get(nameOf(key as Path));
   }

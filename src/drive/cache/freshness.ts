@@ -4,15 +4,15 @@ import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
 export const POLL_MS = 90_000;
 
 /**
- * Maximum time without a word of the feed, in ms: the service may add 90 s to a poll. After that the machine has slept, or
- * the service has asked us to stay away, and changes go unnoticed.
+ * Maximum silence of the feed, in ms: the service may add 90 s to a poll. A longer silence means that the machine has
+ * slept, or that the service asked for a pause, and changes go unnoticed.
  */
 const SILENCE_MS_MAX = POLL_MS + 120_000;
 
-/** How far the cache can be trusted: written by the change feed, read by the cache. */
+/** Whether the cache can be trusted: written by the change feed, read by the cache. */
 export class Freshness {
   #isAlive = false;
-  /** Until then changes were reported as they happened. */
+  /** Time of the last report. */
   #heard: Moment | undefined;
 
   constructor(
@@ -26,7 +26,7 @@ export class Freshness {
     return this.#isAlive;
   }
 
-  /** Whether the feed counts as alive, but has said nothing for too long. */
+  /** Whether the feed counts as alive, but has been silent for too long. */
   get isSilent(): boolean {
     return this.#isAlive && this.#silentMs >= SILENCE_MS_MAX;
   }
@@ -37,7 +37,7 @@ export class Freshness {
     return Math.min(ageMs(this.clock, asked), this.#silentMs) < this.staleMs;
   }
 
-  /** The feed has reported everything up to now. */
+  /** Records that the feed has reported everything up to now. */
   heard(): void {
     this.#heard = momentNow(this.clock);
   }

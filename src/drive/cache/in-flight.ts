@@ -1,27 +1,27 @@
 import { isKeyWithin, parentKeyOf } from '../../util/path.ts';
 import type { Known } from './folder-cache.ts';
 
-/** What a request to the service covers: one entry, the children of a folder, or everything below it. */
+/** The scope of a request to the service: one entry, the children of a folder, or everything below it. */
 export type Scope = 'entry' | 'folder' | 'tree';
 
-/** A running request to the service, and what has changed since it was sent. */
+/** A running request to the service, and the changes since it was sent. */
 export interface Fetch {
   readonly scope: Scope;
   readonly key: string;
-  /** By key: what is newer than the answer. */
+  /** Newer knowledge than the answer, by key. */
   changed: Map<string, Known | 'unsure'>;
-  /** Trees that were dropped meanwhile, of which the answer is outdated. */
+  /** Trees that were dropped meanwhile; the answer is outdated for them. */
   readonly dropped: string[];
-  /** Whether the answer may only be used by those who asked, and not be cached. */
+  /** Whether the answer may only be used by the callers that wait for it, and must not be cached. */
   isVoid: boolean;
 }
 
-/** The running requests. Each is told what changes before its answer arrives. */
+/** The running requests. Each records the changes made before its answer arrives. */
 export class InFlight {
   readonly #underWay = new Set<Fetch>();
   #generation = 0;
 
-  /** Changes when the answers of running requests become too old for new callers. */
+  /** A number that changes when the answers of running requests become too old for new callers. */
   get generation(): number {
     return this.#generation;
   }
@@ -36,12 +36,12 @@ export class InFlight {
     this.#underWay.delete(fetch);
   }
 
-  /** Notes that `key` is now `known`; `undefined`: it changed into something unknown. */
+  /** Records that `key` is now `known`; `undefined`: it changed into something unknown. */
   changed(key: string, known: Known | undefined): void {
     for (const fetch of this.#underWay) if (covers(fetch, key)) fetch.changed.set(key, known ?? 'unsure');
   }
 
-  /** Notes that `key` and everything below was replaced. */
+  /** Records that `key` and everything below was replaced. */
   dropped(key: string): void {
     for (const fetch of this.#underWay) {
       const inside = isKeyWithin(fetch.key, key) && !(fetch.scope === 'entry' && fetch.key === key);
@@ -60,7 +60,7 @@ export class InFlight {
   }
 }
 
-/** Returns what has changed since the last call. */
+/** Returns the changes since the last call. */
 export function takeChanges(fetch: Fetch): ReadonlyMap<string, Known | 'unsure'> {
   const { changed } = fetch;
   if (changed.size > 0) fetch.changed = new Map();

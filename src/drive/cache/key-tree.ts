@@ -3,7 +3,7 @@ import { parentKeyOf, ROOT } from '../../util/path.ts';
 /** A set of path keys that finds the members at and below a key without scanning the others. */
 export class KeyTree {
   readonly #members = new Set<string>();
-  /** By key: the keys one level below it that are members or lead to members. */
+  /** For each key, the keys one level below it that are members or lead to members. */
   readonly #below = new Map<string, Set<string>>();
 
   add(key: string): void {

@@ -3,8 +3,8 @@ import { parentKeyOf, ROOT } from '../../util/path.ts';
 import type { Known } from './folder-cache.ts';
 import { KeyTree } from './key-tree.ts';
 
-/** What to do with a change that the feed reports, given davgate's own changes. */
-export type FeedVerdict =
+/** The treatment of a change that the feed reports, given davgate's own changes. */
+export type FeedDecision =
   /** The report is newer than davgate's own changes. */
   | 'apply'
   /** The report is older than a change of davgate, or a change is running. */
@@ -52,13 +52,13 @@ export function stateOf(known: Known): string {
 /** davgate's own changes, running and finished, so that no older answer is used after them. */
 export class LocalChanges {
   readonly #ongoing = new Map<string, Set<Ongoing>>();
-  /** In the order of `since`. */
+  /** Finished changes, ordered by `since`. */
   readonly #guards = new Map<string, Guard>();
   readonly #guarded = new KeyTree();
   /** Guards of whole trees. */
   #treeGuards = 0;
 
-  /** Begins a change of `key`; `before` is what is known to be there. */
+  /** Begins a change of `key`; `before` is the cached state. */
   begin(
     key: string,
     before: Known | undefined,
@@ -78,8 +78,8 @@ export class LocalChanges {
   }
 
   /**
-   * Ends a change whose outcome is `outcome`, as far as is known. Returns what is certainly there now; `undefined` when
-   * only the service knows.
+   * Ends a change with the outcome `outcome`, if it is known. Returns the certain state of the path; `undefined` when
+   * only the service knows it.
    */
   end(ongoing: Ongoing, outcome: Known | undefined, now: Instant): Known | undefined {
     const { key, tree, olderRevs } = ongoing;
@@ -103,19 +103,20 @@ export class LocalChanges {
     return true;
   }
 
-  /** Judges the feed's report that `known` is at `key`. */
-  judge(key: string, known: Known): FeedVerdict {
+  /** Judges the feed's report of the state `known` at `key`. */
+  judge(key: string, known: Known): FeedDecision {
     const state = stateOf(known);
-    let verdict = this.#judgeByOngoing(key, known, state);
+    let decision = this.#judgeByOngoing(key, known, state);
     const guard = this.#guards.get(key);
-    if (guard && verdict === 'apply') verdict = guard.revs.has(state) ? 'ignore' : 'doubt';
-    if (verdict === 'apply' && this.#treeGuards > 0 && this.#liesBelowGuard(key)) verdict = 'doubt';
+    if (guard && decision === 'apply') decision = guard.revs.has(state) ? 'ignore' : 'doubt';
+    if (decision === 'apply' && this.#treeGuards > 0 && this.#liesBelowGuard(key)) decision = 'doubt';
     // A deleted folder exists again when davgate has put something into it since.
-    if (verdict === 'apply' && known === 'absent' && this.#guarded.within(key).length > 0) verdict = 'doubt';
-    return verdict;
+    if (decision === 'apply' && known === 'absent' && this.#guarded.within(key).length > 0)
+      decision = 'doubt';
+    return decision;
   }
 
-  /** The feed has reported everything that happened until `reached`. */
+  /** Called when the feed has reported everything that happened until `reached`. */
   reached(reached: Instant): void {
     for (const [key, guard] of this.#guards) {
       if (msBetween(guard.since, reached) < FEED_LAG_MS) return;
@@ -123,24 +124,24 @@ export class LocalChanges {
     }
   }
 
-  #judgeByOngoing(key: string, known: Known, state: string): FeedVerdict {
-    let verdict: FeedVerdict = 'apply';
+  #judgeByOngoing(key: string, known: Known, state: string): FeedDecision {
+    let decision: FeedDecision = 'apply';
     for (const ongoing of this.#ongoing.get(key) ?? []) {
       if (!ongoing.olderRevs.has(state)) ongoing.seen.add(state);
-      if (ongoing.shield) verdict = 'ignore';
+      if (ongoing.shield) decision = 'ignore';
     }
-    if (this.#ongoing.size === 0) return verdict;
+    if (this.#ongoing.size === 0) return decision;
     for (let above = key; above !== ROOT; ) {
       above = parentKeyOf(above);
       for (const ongoing of this.#ongoing.get(above) ?? []) {
         if (known !== 'absent') ongoing.seenBelow = true;
-        if (ongoing.shield && ongoing.tree) verdict = 'ignore';
+        if (ongoing.shield && ongoing.tree) decision = 'ignore';
       }
     }
-    return verdict;
+    return decision;
   }
 
-  // Something was created in a tree that is being moved or removed; the order is unknown.
+  // Records that something was created in a tree that is being moved or removed; the order is unknown.
   #disturbAbove(key: string): void {
     if (this.#ongoing.size === 0) return;
     for (let above = key; above !== ROOT; ) {

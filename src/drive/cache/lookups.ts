@@ -14,7 +14,7 @@ export interface LookupsDeps {
   readonly cache: TreeCache;
   readonly times: ModifiedTimes;
   readonly clock: Clock;
-  /** Whether an entry of the service with this name is never shown. */
+  /** Returns whether an entry of the service with this name is hidden from clients. */
   readonly isHidden: (name: string) => boolean;
 }
 
@@ -31,8 +31,8 @@ const SETTLING_MAX = 100;
 const RESETS_MAX = 3;
 
 /**
- * Lookups at the service, each sent once for everybody who waits for it. What was learnt while the answer was on its way
- * takes precedence over the answer.
+ * Lookups at the service, each sent once for all callers that wait for it. Changes learnt before the answer arrives
+ * take precedence over it.
  */
 export class Lookups {
   readonly #entries = new SingleFlight<string, Known>();
@@ -40,7 +40,7 @@ export class Lookups {
 
   constructor(private readonly deps: LookupsDeps) {}
 
-  /** Returns what is at `path`, which is not the root. */
+  /** Looks up `path`, which is not the root. */
   async entry(path: Path, signal: AbortSignal | undefined): Promise<Known> {
     const { cache } = this.deps;
     const key = keyOf(path);
@@ -59,14 +59,14 @@ export class Lookups {
 
   /**
    * Starts to list `path` before it is known to be a folder; `entry` is the running lookup of it. `folder` joins the
-   * listing later, and a failure here means nothing.
+   * listing later. A failure of this listing is ignored.
    */
   beginFolder(path: Path, entry: Promise<Known>, signal: AbortSignal | undefined): void {
     const flight = `${this.deps.cache.inFlight.generation} ${keyOf(path)}`;
     this.#folders.run(flight, (stop) => this.#fetchUnseen(path, entry, stop), signal).catch(() => {});
   }
 
-  /** Lists the folder in the background: it may be large, and the client needs a single name now. */
+  /** Lists the folder in the background: it may be large, and the client waits for a single name. */
   #listBeside(key: string): void {
     const folder = this.deps.cache.peek(key);
     if (folder === undefined || folder === 'absent' || folder.kind === 'file') return;
@@ -136,7 +136,7 @@ export class Lookups {
     return this.#readNow(path, folder, signal);
   }
 
-  /** `theFolder` returns the folder's entry, which has its path in display case. */
+  /** Lists a folder now. `theFolder` returns the folder's entry, which has its path in display case. */
   async #readNow(
     path: Path,
     theFolder: () => Promise<FolderEntry>,
@@ -183,7 +183,7 @@ export class Lookups {
     return found;
   }
 
-  /** Merges what changed meanwhile into `found`. Afterwards nothing is unsure. */
+  /** Merges the changes made meanwhile into `found`. Afterwards nothing is unsure. */
   async #settle(
     fetch: Fetch,
     folder: FolderEntry,

@@ -23,22 +23,26 @@ const REFRESH_MS_MAX = 3_000;
 /** How often the service is asked while it is unavailable, in ms. */
 const ASK_EVERY_MS = 5_000;
 
-/** A running change of davgate; its caller ends it with the outcome at each path. */
+/** A running change of davgate. Its caller ends it with the outcome at each path. */
 export interface LocalChange {
-  /** Omitted paths have an unknown outcome. `isNew`: a folder among them was just created and is empty. */
+  /**
+   * Ends the change. Omitted paths have an unknown outcome. `isNew`: a folder among them was just created and is empty.
+   */
   end(outcomes: readonly (readonly [Path, Known])[], how?: { readonly isNew: boolean }): void;
-  /** Ends a change that failed with `error`. The cache stays valid where the service certainly did nothing. */
+  /** Ends a change that failed with `error`. The cache stays valid if the service certainly changed nothing. */
   failed(error: unknown): void;
 }
 
 interface MetadataCacheDeps extends LookupsDeps {
-  /** Called with the ids that were at and below a path which, as the change feed reports, is empty now. */
+  /** Called with the ids at and below a path that is empty now, according to the change feed. */
   readonly onGone?: (ids: readonly string[]) => void;
   readonly availability: Availability;
   readonly meter: Meter;
 }
 
-/** The service's entries and listings, from memory wherever that is certain, and never older than davgate's own changes. */
+/**
+ * The service's entries and listings, from memory while they are certain, and never older than davgate's own changes.
+ */
 export class MetadataCache {
   readonly #deps: MetadataCacheDeps;
   readonly #lookups: Lookups;
@@ -53,7 +57,7 @@ export class MetadataCache {
     this.prefetch = new Prefetch(deps);
   }
 
-  /** Returns what is known without asking the service. */
+  /** Returns the cached state, without a call. */
   peek(path: Path): Known | undefined {
     return this.#deps.cache.peek(keyOf(path));
   }
@@ -64,7 +68,7 @@ export class MetadataCache {
     return known ? present(known) : this.#entry(path, signal);
   }
 
-  /** Throws `FileError` `not-found` or `not-a-folder`. */
+  /** Lists a folder. Throws `FileError` `not-found` or `not-a-folder`. */
   async list(path: Path, signal?: AbortSignal): Promise<Listing> {
     this.#deps.meter.lookedUp(!this.isCold(path));
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
@@ -87,8 +91,9 @@ export class MetadataCache {
   }
 
   /**
-   * As `stat`; while the service is unavailable, the last known entry. `believesAbsence`: also the last known absence,
-   * which is for writes, whose conflicts are found later. A reader would conclude that a file was deleted.
+   * Like `stat`; while the service is unavailable, the last known entry. `believesAbsence`: also the last known
+   * absence. Only a write may believe it, because its conflicts are found later; a reader would conclude that the file
+   * was deleted.
    */
   statOrLast(
     path: Path,
@@ -101,8 +106,8 @@ export class MetadataCache {
   }
 
   /**
-   * As `list`; while the service is unavailable, the last known listing. Names that are `isCovered` may be missing in it,
-   * because an own change has outdated them.
+   * Like `list`; while the service is unavailable, the last known listing. Names that are `isCovered` may be missing in
+   * it, because an own change has outdated them.
    */
   listOrLast(
     path: Path,
@@ -114,7 +119,7 @@ export class MetadataCache {
   }
 
   /**
-   * Looks up `path` although it may be cached, because others may have changed it a moment ago. Keeps the cached entry when
+   * Looks up `path` even if it is cached, because others may have changed it a moment ago. Keeps the cached entry when
    * the service does not answer soon.
    */
   async refresh(path: Path): Promise<void> {
@@ -126,7 +131,7 @@ export class MetadataCache {
     await waitAtMost(clock, REFRESH_MS_MAX, asked, () => undefined);
   }
 
-  /** Whether a listing of `path` needs a call. */
+  /** Returns whether a listing of `path` needs a call. */
   isCold(path: Path): boolean {
     return !this.#deps.cache.folder(keyOf(path))?.isWhole;
   }
@@ -136,19 +141,19 @@ export class MetadataCache {
     return this.#deps.cache.foldersWithin(keyOf(path));
   }
 
-  /** Stores what the service does not know of an entry: the time that a client set. */
+  /** Stores the time that a client set for an entry, which the service does not know. */
   adorn(entry: Entry): void {
     this.#deps.cache.adorn(entry);
   }
 
-  /** Drops what is known of `path`, which has turned out to be outdated. */
+  /** Drops the cached state of `path`, which has turned out to be outdated. */
   forget(path: Path): void {
     this.#deps.cache.forget(keyOf(path));
   }
 
   /**
    * Begins a change of davgate at `paths`, so that no older answer is used afterwards. `tree`: everything below changes
-   * too. `shield`: until the end the cache shows what is there now, whatever the feed reports.
+   * too. `shield`: until the end the cache keeps its state, whatever the feed reports.
    */
   begin(
     paths: readonly Path[],
@@ -186,12 +191,12 @@ export class MetadataCache {
     }
   }
 
-  /** The feed has reported everything that happened until `reached`. */
+  /** Called when the feed has reported everything that happened until `reached`. */
   reached(reached: Instant): void {
     this.#own.reached(reached);
   }
 
-  /** Drops everything, when changes may have been missed. */
+  /** Drops everything. Called when changes may have been missed. */
   reset(): void {
     this.#deps.cache.reset();
   }
@@ -207,7 +212,7 @@ export class MetadataCache {
     signal: AbortSignal | undefined,
   ): Promise<T> {
     if (last && this.#outage.isOn) {
-      // Not awaited: a call is retried for a long time.
+      // Not awaited, because the call is retried for a long time.
       if (this.#outage.takeTurn()) ask().catch(() => {});
       return last.value;
     }
@@ -219,7 +224,7 @@ export class MetadataCache {
     }
   }
 
-  /** Returns the entry at `path`. Where it is not cached, its children are listed at the same time. */
+  /** Returns the entry at `path`. If it is not cached, its children are listed at the same time. */
   async #entryOfListed(path: Path, signal: AbortSignal | undefined): Promise<Entry | undefined> {
     if (this.peek(path) !== undefined || this.prefetch.isComing(path)) return this.#entry(path, signal);
     const asked = this.#lookups.entry(path, signal);
@@ -247,27 +252,27 @@ export class MetadataCache {
     return made;
   }
 
-  #applyOne(path: Path, told: Known, doubted: boolean): void {
+  #applyOne(path: Path, reported: Known, doubted: boolean): void {
     const { cache, isHidden } = this.#deps;
     // The root of the drive was deleted or replaced.
     if (path === ROOT) this.reset();
     if (path === ROOT || isHidden(nameOf(path))) return;
     const key = keyOf(path);
-    const verdict = this.#own.judge(key, told);
+    const decision = this.#own.judge(key, reported);
     const before = cache.at(key);
-    const isNews = before === undefined || stateOf(before) !== stateOf(told);
+    const isNews = before === undefined || stateOf(before) !== stateOf(reported);
     // The cache knows it already, but a running request may not.
     if (!isNews) cache.inFlight.changed(key, before);
-    if (!isNews || verdict === 'ignore') return;
-    if (told === 'absent' && before !== 'absent') this.#deps.onGone?.(this.#idsAt(key, before));
-    if (doubted || verdict === 'doubt' || isOlder(told, before)) {
+    if (!isNews || decision === 'ignore') return;
+    if (reported === 'absent' && before !== 'absent') this.#deps.onGone?.(this.#idsAt(key, before));
+    if (doubted || decision === 'doubt' || isOlder(reported, before)) {
       cache.forget(key);
       return;
     }
-    // The contents of a folder that was unknown until now may be cached already.
-    if (told === 'absent' || told.kind === 'file' || before !== undefined) cache.drop(key);
-    cache.learn(key, told);
-    cache.touchParent(key, before, told);
+    // The contents of a folder that was unknown until now may already be cached.
+    if (reported === 'absent' || reported.kind === 'file' || before !== undefined) cache.drop(key);
+    cache.learn(key, reported);
+    cache.touchParent(key, before, reported);
   }
 }
 
@@ -275,13 +280,13 @@ function present(known: Known): Entry | undefined {
   return known === 'absent' ? undefined : known;
 }
 
-/** Whether the feed reports a revision that was committed before the cached one. */
-function isOlder(told: Known, before: Known | undefined): boolean {
-  if (told === 'absent' || before === undefined || before === 'absent') return false;
-  return told.kind === 'file' && before.kind === 'file' && told.committedMs < before.committedMs;
+/** Returns whether the feed reports a revision that was committed before the cached one. */
+function isOlder(reported: Known, before: Known | undefined): boolean {
+  if (reported === 'absent' || before === undefined || before === 'absent') return false;
+  return reported.kind === 'file' && before.kind === 'file' && reported.committedMs < before.committedMs;
 }
 
-/** While the service is unavailable, lets one request ask every few seconds and tells the others to use the cache. */
+/** Lets one request call the service every few seconds while it is unavailable; all others use the cache. */
 class Outage {
   #askAgain = LONG_AGO;
 
@@ -294,7 +299,7 @@ class Outage {
     return this.availability.awaySince !== undefined;
   }
 
-  /** Returns whether the caller must ask the service now. */
+  /** Returns whether the caller must call the service now. */
   takeTurn(): boolean {
     const { awaySince } = this.availability;
     const isNew = awaySince !== undefined && elapsedMs(this.clock, awaySince) < ASK_EVERY_MS;

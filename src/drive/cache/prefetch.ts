@@ -44,7 +44,7 @@ interface Ahead {
   readonly done: Promise<unknown>;
 }
 
-/** By the key of the folder: its children by folded name. */
+/** The children of each folder by folded name, by the folder's key. */
 type Read = Map<string, Map<string, Entry>>;
 
 /** Reads whole subtrees with one recursive listing instead of one listing per folder. */
@@ -74,7 +74,7 @@ export class Prefetch {
     }
   }
 
-  /** Notes that `folder` is about to be listed uncached, and prefetches its siblings when a client walks the tree. */
+  /** Records that `folder` is about to be listed uncached, and prefetches its siblings when a client walks the tree. */
   notice(folder: FolderEntry): void {
     const { cache, clock } = this.deps;
     if (folder.path === ROOT) return;
@@ -104,14 +104,14 @@ export class Prefetch {
     this.#ahead = { key: parentKey, since: now, done };
   }
 
-  /** Whether a running prefetch covers `path`. */
+  /** Returns whether a running prefetch covers `path`. */
   isComing(path: Path): boolean {
     return this.#ahead !== undefined && isKeyWithin(keyOf(path), this.#ahead.key);
   }
 
   /**
-   * Waits, for a bounded time, for a running prefetch that covers `folder`: a listing would be a wasted call. Returns
-   * whether there was one.
+   * Waits, for a bounded time, for a running prefetch that covers `folder`, because a listing would be a wasted call.
+   * Returns whether there was one.
    */
   async awaitAhead(folder: FolderEntry, signal?: AbortSignal): Promise<boolean> {
     const { clock } = this.deps;

@@ -8,8 +8,8 @@ import { InFlight } from './in-flight.ts';
 import { stateOf } from './local-changes.ts';
 
 /**
- * The cached tree of the drive. Whatever is learnt here also reaches the running requests, whose answers may be older.
- * Keys are those of `keyOf`.
+ * The cached tree of the drive. Each change is passed to the running requests too, whose answers may be older. Keys are
+ * those of `keyOf`.
  */
 export class TreeCache {
   readonly inFlight = new InFlight();
@@ -32,7 +32,7 @@ export class TreeCache {
     return this.#folders.sizeBytes;
   }
 
-  /** Returns what is known to be at `key`: also `absent` when a folder above it is missing. */
+  /** Returns the cached state of `key`: also `absent` when a folder above it is missing. */
   peek(key: string): Known | undefined {
     if (key === ROOT) return this.#root;
     const known = this.#folders.get(key);
@@ -45,7 +45,7 @@ export class TreeCache {
     return undefined;
   }
 
-  /** As `peek`, without looking at the folders above. */
+  /** Like `peek`, without looking at the folders above. */
   at(key: string): Known | undefined {
     return this.#folders.get(key);
   }
@@ -56,7 +56,7 @@ export class TreeCache {
     return this.#folders.kept(parentKeyOf(key))?.get(nameOf(key as Path));
   }
 
-  /** As `CachedFolder.lastListing`, of the folder at `key`. */
+  /** Returns `CachedFolder.lastListing` of the folder at `key`. */
   lastListing(key: string, isCovered: (path: Path) => boolean): Listing | undefined {
     const folder = this.last(key);
     if (folder === undefined || folder === 'absent' || folder.kind === 'file') return undefined;
@@ -71,7 +71,7 @@ export class TreeCache {
     return this.#folders.within(key);
   }
 
-  /** Stores a new listing. Drops the contents of children that are no folders any more. */
+  /** Stores a new listing. Drops the contents of children that are no longer folders. */
   keepFolder(key: string, folder: CachedFolder): void {
     for (const below of this.#folders.below(key)) {
       const name = nameOf(below as Path);
@@ -80,7 +80,7 @@ export class TreeCache {
     this.#folders.keep(key, folder);
   }
 
-  /** Notes that `known` is at `key` now; `undefined`: unknown. Stored only if the parent folder is cached. */
+  /** Records that `known` is at `key` now; `undefined`: unknown. Stored only if the parent folder is cached. */
   learn(key: string, known: Known | undefined): void {
     this.inFlight.changed(key, known);
     const parentKey = parentKeyOf(key);
@@ -103,7 +103,7 @@ export class TreeCache {
     this.#folders.keep(parentKey, folder);
   }
 
-  /** Notes that davgate has created the folder at `path`, which is empty. */
+  /** Records that davgate has created the folder at `path`, which is empty. */
   startEmpty(path: Path): void {
     this.#folders.keep(keyOf(path), CachedFolder.whole(path, momentNow(this.clock), []));
   }
@@ -117,23 +117,23 @@ export class TreeCache {
     const key = keyOf(entry.path);
     const now = this.last(key);
     if (now !== undefined && stateOf(now) === stateOf(entry)) this.learn(key, entry);
-    // Answers that are on their way lack the time.
+    // The answers of running requests lack the time.
     else this.inFlight.changed(key, undefined);
   }
 
-  /** Drops what is known below `key`. */
+  /** Drops the cached state below `key`. */
   drop(key: string): void {
     this.#folders.dropWithin(key);
     this.inFlight.dropped(key);
   }
 
-  /** Drops what is known at `key` and below. */
+  /** Drops the cached state at `key` and below. */
   forget(key: string): void {
     this.drop(key);
     if (key !== ROOT) this.learn(key, undefined);
   }
 
-  /** Notes that something is at `key`: a folder above it that is cached as absent is outdated. */
+  /** Records that `key` exists: a folder above it that is cached as absent is outdated. */
   doubtMissingAbove(key: string): void {
     for (let above = parentKeyOf(key); above !== ROOT; above = parentKeyOf(above)) {
       const known = this.last(above);

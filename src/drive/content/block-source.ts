@@ -261,9 +261,12 @@ function fetchKey(file: FileEntry, index: number): string {
   return `${index} ${contentKeyOf(file)}`;
 }
 
-/** What one reader retains: the fetch that it reads and its run, the run ahead of it, and the fetches it reads next. */
+/**
+ * The objects that one reader retains: the fetch that it reads and its run, the run ahead of it, and the fetches it
+ * reads next.
+ */
 class RetainedFetches {
-  /** By index; each is the only fetch of its run. */
+  /** Fetches by block index; each is the only fetch of its run. */
   readonly #next = new Map<number, BlockFetch>();
   #current: BlockFetch | undefined;
   #run: DownloadRun | undefined;
@@ -286,7 +289,7 @@ class RetainedFetches {
     if (this.#next.get(fetch.index) === fetch) this.#cancel(fetch, true);
   }
 
-  /** Retains a fetch that is to be followed later. */
+  /** Retains a fetch that will be followed later. */
   reserve(fetch: BlockFetch): void {
     fetch.retain();
     fetch.run.retain();

@@ -4,16 +4,16 @@ import type { ByteRange } from '../../util/ranges.ts';
 
 /** The key of one block of some content: equal keys mean equal bytes. */
 export interface BlockKey {
-  /** As returned by `contentKeyOf`. */
+  /** The key from `contentKeyOf`. */
   readonly content: string;
-  /** 0 for the first. */
+  /** Position of the block in the content; 0 for the first. */
   readonly index: number;
   readonly sizeBytes: number;
 }
 
 /**
- * Returns a key of a file's content that never changes: its hash, which survives moves and copies, or without a hash
- * its revision, which the service never gives to other bytes.
+ * Returns a permanent key of a file's content: its hash, which survives moves and copies, or without a hash its
+ * revision, which the service never gives to other bytes.
  */
 export function contentKeyOf(file: FileEntry): string {
   return `${file.contentHash ?? `${file.id} ${file.rev}`} ${file.sizeBytes}`;

@@ -13,27 +13,26 @@ const CONTENTS_MAX = 10_000;
 const CHECKED_BYTES_MAX = 1024 ** 3;
 
 /**
- * How long blocks that cannot be checked are served from the cache, in ms: long enough for a film that is watched with
- * pauses, short enough that damage does not last.
+ * How long unverifiable blocks are served from the cache, in ms: long enough for a film that is watched with pauses,
+ * short enough that damage does not last.
  */
 const UNPROVEN_MS_MAX = 3_600_000;
 
-/** Blocks that are forgotten in one turn of the event loop: a few milliseconds. */
+/** Blocks that are dropped in one turn of the event loop: a few milliseconds. */
 const FORGOTTEN_PER_TURN = 500;
 
 /** Bytes that are hashed in one turn of the event loop: about a millisecond. */
 const STEP_BYTES = 1024 * 1024;
 
 /**
- * Detects cached blocks that were damaged on their way from the service; damage by the disk is detected by the
- * checksums of a block's file. The service gives hashes of whole files only, so cached blocks are checked as soon as
- * all blocks of their file are cached. When the hash is wrong, all of them are forgotten, as any may be the damaged
- * one. Blocks that cannot be checked, because some are missing or the file is too large, are downloaded again after an
- * hour.
+ * Detects cached blocks that were damaged on their way from the service; the checksums of the blocks' files detect
+ * damage by the disk. The service gives hashes of whole files only, so cached blocks are checked when all blocks of
+ * their file are cached. When the hash is wrong, all of them are dropped, because any may be the damaged one. Blocks
+ * that cannot be checked, because some are missing or the file is too large, are downloaded again after an hour.
  */
 export class CachedContentCheck {
   readonly #right = new LRUCache<string, true>({ max: CONTENTS_MAX });
-  /** Since when blocks are in the cache unchecked; for those of an earlier run, since they were first read. */
+  /** Time since which blocks are in the cache unchecked; for those of an earlier run, since they were first read. */
   readonly #unproven = new LRUCache<string, Moment>({ max: CONTENTS_MAX });
   #running: { readonly key: string; readonly end: Promise<void> } | undefined;
 
@@ -43,12 +42,12 @@ export class CachedContentCheck {
     private readonly log: Log,
   ) {}
 
-  /** Notes that the file was read whole, with the right content hash. */
+  /** Records that the file was read whole, with the right content hash. */
   passed(file: FileEntry): void {
     this.#proved(contentKeyOf(file));
   }
 
-  /** Notes that another block of the file enters the cache. */
+  /** Records that another block of the file enters the cache. */
   blockAdded(file: FileEntry): void {
     const key = contentKeyOf(file);
     this.#right.delete(key);
@@ -56,7 +55,7 @@ export class CachedContentCheck {
   }
 
   /**
-   * Forgets the blocks of `file` if they have been unchecked for too long. To be called before they are read unchecked.
+   * Drops the blocks of `file` if they have been unchecked for too long. Must be called before they are read unchecked.
    */
   async forgetUnproven(file: FileEntry): Promise<void> {
     const key = contentKeyOf(file);
@@ -113,7 +112,7 @@ export class CachedContentCheck {
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
-    // `blockAdded` takes the mark away when a block has come meanwhile, which was not checked.
+    // `blockAdded` removes the mark when an unchecked block has arrived meanwhile.
     const isRight = hasher.digest() === file.contentHash;
     if (isRight && this.#right.has(key)) return this.#proved(key);
     if (isRight) return;

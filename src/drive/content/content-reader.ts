@@ -44,8 +44,8 @@ export function createContentReader({
 }
 
 /**
- * Makes an iteration that ends at once when it is left or `signal` is aborted: a generator alone would first wait for
- * the step under way, and that step for the service.
+ * Makes an iteration that ends at once when it is left or `signal` aborts: a generator alone would first wait for its
+ * current step, and that step for the service.
  */
 function abortable(
   signal: AbortSignal,
@@ -57,7 +57,7 @@ function abortable(
       const bytes = start(life.signal);
       const end = (reason: unknown) => {
         life.abort(reason);
-        // Also ends a generator that rests between two steps, when no reader may come for the next one.
+        // Also ends a generator that is between two steps and may never be resumed.
         return bytes.return();
       };
       const removeListener = onAbort(signal, (reason) => void end(reason).catch(() => {}));
@@ -69,7 +69,7 @@ function abortable(
           } finally {
             if (step?.done !== false) removeListener();
           }
-          // An end by abort is not the end of the bytes.
+          // An aborted iteration must not look like the end of the bytes.
           if (step.done) life.signal.throwIfAborted();
           return step;
         },
@@ -83,7 +83,7 @@ function abortable(
   };
 }
 
-/** What whole files are read from. */
+/** The sources of whole files. */
 interface WholeFileSources {
   readonly tools: DownloadTools;
   readonly cache: BlockCache;
@@ -92,9 +92,9 @@ interface WholeFileSources {
 }
 
 /**
- * Reads all of `file`, and yields the last block only when the content hash of the file is right; otherwise it throws
+ * Reads all of `file`, and yields the last block only when the content hash of the file is right; otherwise throws
  * `FileError` `broken`. A damaged last block is downloaded again. When an earlier block is damaged, the client already
- * has its bytes, and only a new read can be right: to withhold more than the last block would make the client wait for
+ * has its bytes, and only a new read can succeed: withholding more than the last block would make the client wait for
  * the whole download.
  */
 function readWhole(
@@ -105,7 +105,7 @@ function readWhole(
   return file.sizeBytes <= BLOCK_BYTES ? readShort(sources, file, signal) : readLong(sources, file, signal);
 }
 
-/** Yields a file of one block only when all of it has come, so that a damaged download can be repeated. */
+/** Yields a file of one block only when it is complete, so that a damaged download can be repeated. */
 async function* readShort(
   { tools, blocks }: WholeFileSources,
   file: FileEntry,
@@ -129,7 +129,7 @@ async function* readLong(
   file: FileEntry,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  // A file that is all in the cache is checked before its first byte is sent.
+  // A completely cached file is checked before its first byte is sent.
   if (file.sizeBytes <= CHECKED_FIRST_BYTES_MAX) await sources.check.start(file);
   const check = new WholeCheck(file);
   const count = blockCount(file.sizeBytes);
@@ -192,7 +192,7 @@ class WholeCheck {
     if (this.isPossible) this.#hasher.update(chunk);
   }
 
-  /** To be called once, when all bytes were added. */
+  /** Returns whether the bytes are right. Must be called once, after all bytes were added. */
   isRight(): boolean {
     return this.#hasher.digest() === this.file.contentHash;
   }

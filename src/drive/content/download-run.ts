@@ -20,7 +20,7 @@ export class BlockFetch implements RefCounted {
   #latest: Uint8Array = new Uint8Array();
   #failure: { readonly reason: unknown } | undefined;
   readonly #changed = new Condition();
-  /** Whether the block is to enter the cache. */
+  /** Whether the block should enter the cache. */
   isWanted = false;
   /** Whether the disk of the cache was too far behind to take the block. */
   isRefused = false;
@@ -111,7 +111,7 @@ export class DownloadRun {
   readonly #stop = new AbortController();
   readonly #download: AsyncGenerator<Uint8Array, void, undefined>;
   #rest: Uint8Array = new Uint8Array();
-  /** Where in the file the next fetch begins. */
+  /** Start of the next fetch in the file. */
   #position: number;
   #fetch: BlockFetch | undefined;
   #readers = 0;

@@ -5,7 +5,7 @@ import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../errors.ts';
 
-/** What a download needs. */
+/** The parts that a download uses. */
 export interface DownloadTools {
   readonly remote: Pick<Remote, 'download'>;
   readonly clock: Clock;

@@ -20,7 +20,7 @@ export class JournalCapacity {
     private readonly limits: JournalLimits,
   ) {}
 
-  /** Whether a body of this size fits; for a body of unknown size, whether its first byte does. */
+  /** Returns whether a body of this size fits; for a body of unknown size, whether its first byte does. */
   fits(sizeBytes: number | undefined): boolean {
     const { filesMax, bytesMax } = this.limits;
     if (this.pending.files + this.#arrivingFiles >= filesMax) return false;

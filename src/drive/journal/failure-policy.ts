@@ -1,6 +1,6 @@
 import { type Fault, FileError } from '../errors.ts';
 
-/** What happens to a write that the service did not take. */
+/** The treatment of a write that the service did not accept. */
 export type FailurePolicy =
   /** The failure concerns all writes: all pause, and are tried again. */
   | 'pause-all'
@@ -8,7 +8,7 @@ export type FailurePolicy =
   | 'retry'
   /** Something else is at its path: both are kept. */
   | 'conflict'
-  /** Its folder is gone: it is found or made again. */
+  /** Its folder no longer exists: it is found at its new path or created again. */
   | 'folder-gone'
   /** The service will never take it. */
   | 'refused';
@@ -64,7 +64,7 @@ export function isOutageFault(fault: Fault): boolean {
   return OUTAGE.has(fault);
 }
 
-/** Returns the fault that hinders a write. */
+/** Returns the fault behind a failed write. */
 export function faultOf(error: unknown): Fault {
   return error instanceof FileError ? error.fault : 'broken';
 }

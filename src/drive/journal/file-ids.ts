@@ -8,7 +8,7 @@ const REMEMBERED_MAX = 10_000;
 export class FileIds {
   readonly #now = new Map<string, string>();
 
-  /** To be called together with the renaming of the properties. */
+  /** Records a new id. Must be called together with the renaming of the properties. */
   renamed(from: string, to: string): void {
     this.#now.set(from, to);
     const [oldest] = this.#now.keys();

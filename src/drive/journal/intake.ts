@@ -26,13 +26,13 @@ export interface IntakeParts {
   /** Changes of one path take turns. */
   readonly turns: PathLocks;
   readonly clock: Clock;
-  /** Notes that a name was added to `folder` or removed. */
+  /** Records that a name was added to `folder` or removed. */
   readonly touch: (folder: FolderEntry) => void;
   /** How long a new empty file waits for its body, in ms. */
   readonly bodyWaitMs: number;
 }
 
-/** What a write finds at its path. */
+/** The entries at the path of a write. */
 interface Place {
   /** Looked up only when no write is pending at the path; with pending writes, delivery finds out about the folder. */
   readonly folder: FolderEntry | undefined;
@@ -78,7 +78,7 @@ export class Intake {
     }
   }
 
-  /** As `Files.keepPlaceholder`. */
+  /** See `Files.keepPlaceholder`. */
   keepPlaceholder(path: Path, bodyWaitMs: number): Promise<Written> {
     const { base, journal, pending, sender, shown, turns, clock } = this.parts;
     return turns.exclusive([path], async () => {
@@ -108,7 +108,7 @@ export class Intake {
     this.parts.sender.offer(newest);
   }
 
-  /** As `Files.setModified`. */
+  /** See `Files.setModified`. */
   setModified(path: Path, modifiedMs: number): Promise<Entry> {
     const { base, journal, pending, sender, shown, turns } = this.parts;
     return turns.exclusive([path], async () => {

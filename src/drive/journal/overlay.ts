@@ -10,7 +10,7 @@ import type { PendingFiles } from './pending-files.ts';
 /** Number of reads of a folder in which writes land all the time. */
 const ATTEMPTS_MAX = 8;
 
-/** What clients see: the tree below with the pending writes over it. */
+/** The drive as clients see it: the tree below with the pending writes over it. */
 export class Overlay {
   constructor(
     private readonly base: Files,

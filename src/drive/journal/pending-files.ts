@@ -5,7 +5,7 @@ import type { Fault } from '../errors.ts';
 import type { FileEntry } from '../files.ts';
 import { pendingEntry } from './overlay-entries.ts';
 
-/** Why a write has not landed yet. */
+/** A reason for which a write has not landed yet. */
 export interface Problem {
   readonly fault: Fault;
   readonly message: string;
@@ -25,13 +25,13 @@ export class PendingFile {
   failures = 0;
   /** The service's entry, when the write only has to be removed from the journal. */
   landed: FileEntry | undefined;
-  /** Until when an empty file waits for its body. */
+  /** Time until which an empty file waits for its body. */
   bodyDueBy: Instant = LONG_AGO;
-  /** When the next try is made after a failure. */
+  /** Time of the next try after a failure. */
   notBefore: Instant = LONG_AGO;
   /** Failures of all writes that may concern this one alone. */
   troubles = 0;
-  /** Why the last try failed; set by `PendingFiles.hinder`. */
+  /** The reason of the last failure; set by `PendingFiles.hinder`. */
   problem: Problem | undefined;
 
   constructor(
@@ -110,7 +110,7 @@ export class PendingFiles {
     return files;
   }
 
-  /** To be called when the entry of `file` as clients see it has changed. */
+  /** Updates the entry of `file`. Must be called when the entry as clients see it has changed. */
   changed(file: PendingFile): void {
     this.#shown.delete(keyOf(parentOf(file.write.path)));
   }
@@ -152,13 +152,13 @@ export class PendingFiles {
     return found;
   }
 
-  /** Why the first hindered write has not landed. */
+  /** The reason why the first failed write has not landed. */
   get problem(): Problem | undefined {
     const [first] = this.#hindered;
     return first?.problem;
   }
 
-  /** Notes that a try of `file` has failed. */
+  /** Records that a try of `file` has failed. */
   hinder(file: PendingFile, problem: Problem): void {
     file.problem = problem;
     this.#hindered.add(file);

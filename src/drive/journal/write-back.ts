@@ -31,7 +31,7 @@ export interface WriteBackParts {
   readonly goesThrough: (path: Path) => boolean;
   /** Returns where the folder with this id is at the service. */
   readonly locate: (folderId: string, signal: AbortSignal) => Promise<EntryLocation | undefined>;
-  /** Notes that a name was added to `folder` or removed. */
+  /** Records that a name was added to `folder` or removed. */
   readonly touch: (folder: FolderEntry) => void;
   readonly availability: Availability;
   /** Whether deletions are permanent. */
@@ -47,7 +47,7 @@ export interface JournalDepth {
   readonly bytes: number;
   /** Files in the lost-and-found folder, which the service has refused. */
   readonly lostFiles: number;
-  /** Why writes have failed; left out when none has. */
+  /** The reason of failed writes; absent when none has failed. */
   readonly trouble?: Fault;
 }
 
@@ -102,7 +102,7 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   };
 
   for (const write of await journal.all()) {
-    // Due at once: no body follows any more.
+    // Due at once, because no body follows.
     const file = new PendingFile({ ...write, dueMs: 0 }, write.sizeBytes);
     file.wasSent = true;
     pending.add(file);

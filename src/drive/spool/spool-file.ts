@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 
-/** Room for all spool files together. */
+/** The disk space of all spool files together. */
 export class SpoolBudget {
   #leftBytes: number;
 
@@ -20,7 +20,7 @@ export class SpoolBudget {
   }
 }
 
-/** Bytes of one body on the disk, first in, first out. The file is made when the first of them come. */
+/** Bytes of one body on the disk, first in, first out. The file is created for the first of them. */
 export class SpoolFile {
   #handle: FileHandle | undefined;
   #writtenBytes = 0;
@@ -76,12 +76,12 @@ export class SpoolFile {
     try {
       await handle.close();
     } finally {
-      // Also when the close has failed: the file would take room until the next start.
+      // Also when closing failed: the file would take space until the next start.
       await rm(this.path, { force: true });
     }
   }
 
-  /** Frees the room of bytes that were read. */
+  /** Frees the space of bytes that were read. */
   async #empty(): Promise<void> {
     await this.#handle?.truncate(0);
     this.budget.release(this.#writtenBytes);

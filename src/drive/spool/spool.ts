@@ -14,14 +14,14 @@ const SPOOL_BYTES_MAX = 2 * 1024 ** 3;
 const FORMER_NAME = 'spill';
 
 export interface SpoolOptions {
-  /** For the spool alone: other files in it are removed. */
+  /** Directory of the spool alone: other files in it are removed. */
   readonly directory: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly bytesMax?: number;
 }
 
-/** Room on the disk for bodies that the service does not take yet. */
+/** Disk space for bodies that the service does not accept yet. */
 export interface Spool {
   /** Returns `body`, spooled while nobody reads it. The result must be closed. */
   attach(body: AsyncIterable<Uint8Array>): SpooledBody;
@@ -31,7 +31,7 @@ export interface Spool {
 export async function openSpool({ directory, clock, log, bytesMax }: SpoolOptions): Promise<Spool> {
   const budget = new SpoolBudget(bytesMax ?? SPOOL_BYTES_MAX);
   try {
-    // Files of a process that was killed: its clients know that they have to send again.
+    // Files of a killed process: its clients will send again.
     await rm(directory, { recursive: true, force: true });
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await rm(join(dirname(directory), FORMER_NAME), { recursive: true, force: true });

@@ -2,12 +2,11 @@ import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { SpoolFile } from './spool-file.ts';
 
-/** How often it is checked whether the body was read, in ms. Finder gives up when a block waits for 30 s. */
+/** Interval of the checks whether the body was read, in ms. Finder gives up when a block waits for 30 s. */
 const CHECK_MS = 5_000;
 
 /**
- * Bytes that are spooled at a check: more than the blocks that clients send (1 MiB at most), and few, so that the spool
- * lasts.
+ * Bytes spooled at a check: more than the blocks that clients send (1 MiB at most), and few, so that the spool lasts.
  */
 const SPOOL_BYTES = 4 * 1024 * 1024;
 
@@ -15,9 +14,9 @@ const SPOOL_BYTES = 4 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 
 /**
- * A body that is slowly spooled to disk while nobody reads it, so that the client sees progress while davgate waits for
- * a service that throttles. Spooled bytes lie in `file`, and are read first. Without room, or when the disk fails, the
- * client waits. To be read once, and always to be closed.
+ * A body that is slowly spooled to disk while it is not read, so that the client sees progress while davgate waits for
+ * a service that throttles. Spooled bytes are in `file`, and are read first. Without disk space, or when the disk
+ * fails, the client waits. Must be read once, and must be closed.
  */
 export class SpooledBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
   readonly #source: AsyncIterator<Uint8Array>;
@@ -80,7 +79,7 @@ export class SpooledBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uin
     this.#stopSpooling();
     this.#source.return?.().catch(() => {});
     await this.#spooling;
-    // The write does not fail for a file that nobody reads any more.
+    // A failed write is ignored: the file is not read any further.
     await this.file.close().catch((error) => {
       this.world.log.warn('cannot close or delete a spool file', {
         reason: String(error),

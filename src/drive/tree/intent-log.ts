@@ -72,21 +72,21 @@ export class IntentLog {
     }
   }
 
-  /** Notes `intents`, lets `work` move or copy to `to`, and carries them out. Throws what `work` throws. */
+  /** Records `intents`, lets `work` move or copy to `to`, and carries them out. Throws the error of `work`. */
   async perform(to: Path, intents: AsyncIterable<Intent>, work: () => Promise<Written>): Promise<Performed> {
     const ids = await this.#note(to, intents);
     let written: Written;
     try {
       written = await work();
     } catch (error) {
-      if (isRefusal(error)) await this.#crossOut(ids, to);
+      if (isRefusal(error)) await this.#removeIntents(ids, to);
       else for (const id of ids) this.#leave(id, to);
       throw error;
     }
     return { written, ...(await this.#follow(ids, to)) };
   }
 
-  /** Is awaited before `path` is read or changed: intents of an earlier run that concern it are attempted first. */
+  /** Attempts the intents of an earlier run that concern `path`. Must be awaited before `path` is read or changed. */
   async settle(path: Path): Promise<void> {
     for (const unfinished of this.#queue.items) {
       const concerns = isWithin(path, unfinished.to) || isWithin(unfinished.to, path);
@@ -108,14 +108,14 @@ export class IntentLog {
       }
       return ids;
     } catch (error) {
-      await this.#crossOut(ids, to);
+      await this.#removeIntents(ids, to);
       throw error;
     }
   }
 
-  /** Never throws: an intent that remains is crossed out later and does no harm. */
-  async #crossOut(ids: readonly string[], to: Path): Promise<void> {
-    if (ids.length === 0 || (await succeeds(this.deps.state.intents.crossOut(ids)))) return;
+  /** Removes finished intents. Never throws: a remaining intent is removed later and does no harm. */
+  async #removeIntents(ids: readonly string[], to: Path): Promise<void> {
+    if (ids.length === 0 || (await succeeds(this.deps.state.intents.remove(ids)))) return;
     for (const id of ids) this.#leave(id, to);
   }
 
@@ -127,7 +127,7 @@ export class IntentLog {
         // Another gateway has carried it out.
         if (intent) await this.#carryOut(intent);
       }
-      await this.#crossOut(ids, to);
+      await this.#removeIntents(ids, to);
       return {};
     } catch (failure) {
       const reason = String(failure);
@@ -181,7 +181,7 @@ export class IntentLog {
         unfinished.missingSince ??= clock.instant();
         if (elapsedMs(clock, unfinished.missingSince) < LATE_MS) return false;
       }
-      await state.intents.crossOut([unfinished.id]);
+      await state.intents.remove([unfinished.id]);
       return true;
     });
   }
@@ -194,7 +194,7 @@ function isOutcome({ outcome }: Intent, found: Entry): boolean {
   return found.kind === 'folder' || found.contentHash === outcome.contentHash;
 }
 
-/** Whether the service has certainly done nothing: it refused, or was never asked. */
+/** Returns whether the service has certainly done nothing: it refused, or received no call. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof ApiError) return error.details.isUndone ?? !isOutage(error);
   return error instanceof FileError;

@@ -148,9 +148,9 @@ export class Mover {
       try {
         return await this.#carryOutOnto(plan);
       } catch (error) {
-        // An entry that the cache did not have is in the way. Now the cache has it.
-        const isInTheWay = isApiFailure(error, 'conflict-file', 'conflict-folder');
-        if (!isInTheWay || attempt === ATTEMPTS_MAX) throw error;
+        // The target has an entry that the cache did not have. Now the cache has it.
+        const isConflict = isApiFailure(error, 'conflict-file', 'conflict-folder');
+        if (!isConflict || attempt === ATTEMPTS_MAX) throw error;
       }
     }
   }

@@ -6,8 +6,8 @@ import type { LocalFiles } from '../local-files.ts';
 import type { PathLocks } from '../path-locks.ts';
 
 /**
- * The folders in which files and folders are made. The service would create a missing folder by itself, and bring back
- * one that was deleted a moment ago; WebDAV answers 409 (RFC 4918 §9.7.1).
+ * The parent folders of new files and folders. The service would create a missing folder by itself, and restore one
+ * that was deleted a moment ago; WebDAV answers 409 (RFC 4918 §9.7.1).
  */
 export class ParentFolders {
   constructor(
@@ -29,8 +29,8 @@ export class ParentFolders {
   }
 
   /**
-   * Does `work`, which puts something at `path`, while nothing is moved or removed there. Looks for the folder again
-   * first, because it may have gone while a body came. Throws `parent-missing`.
+   * Runs `work`, which creates or replaces the entry at `path`, while nothing is moved or removed there. Looks up the
+   * folder again first, because it may have been removed while a body arrived. Throws `parent-missing`.
    */
   whilePresent<T>(path: Path, work: () => Promise<T>): Promise<T> {
     return this.locks.shared([path], async () => {

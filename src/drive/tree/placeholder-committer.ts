@@ -21,8 +21,8 @@ export class PlaceholderCommitter {
   constructor(private readonly deps: PlaceholderCommitterDeps) {}
 
   /**
-   * Makes `placeholder` an empty file at the service. A file that the service has there already stays. Returns whether
-   * the placeholder has done its part, and is to be forgotten; `false` when it was moved or removed meanwhile.
+   * Commits `placeholder` as an empty file. A file that the service already has there stays. Returns whether the
+   * placeholder can be removed; `false` when it was moved or removed meanwhile.
    */
   async commit(placeholder: Placeholder): Promise<boolean> {
     const { remote, metadata, locks, log } = this.deps;
@@ -56,8 +56,8 @@ export class PlaceholderCommitter {
   }
 
   /**
-   * The file in the way may be this one, committed before a kill, perhaps with its body. It gets the properties that
-   * were acknowledged for the placeholder, unless it has properties of its own.
+   * The existing file may be this placeholder, committed before a kill, perhaps with its body. It gets the properties
+   * that were acknowledged for the placeholder, unless it has properties of its own.
    */
   async #adoptFound(placeholder: Placeholder): Promise<void> {
     const { remote, state } = this.deps;

@@ -18,7 +18,7 @@ interface ReaderDeps {
 
 /** Reads what clients see: the service's entries, with placeholders and local files among them. */
 export class Reader {
-  /** The last listing made of each listing of the service: unchanged content must be the same object. */
+  /** The last listing made from each listing of the service: unchanged content must be the same object. */
   readonly #shown = new WeakMap<Listing, { readonly extra: string; readonly listing: Listing }>();
 
   constructor(private readonly deps: ReaderDeps) {}
@@ -49,7 +49,7 @@ export class Reader {
     if (entry) return entry;
     const placeholder = await placeholders.get(path);
     if (placeholder) return placeholderEntry(placeholder);
-    // A placeholder that was committed meanwhile is in the cache by now.
+    // A placeholder that was committed meanwhile is in the cache.
     const known = metadata.peek(path);
     return known === 'absent' ? undefined : known;
   }

@@ -82,7 +82,7 @@ export class Recovery {
     }
   }
 
-  /** Notes that an unfinished replacement of `path` has been done after all: the entry `newId` is there. */
+  /** Records that an unfinished replacement of `path` has succeeded after all: the entry `newId` exists. */
   async replaced(path: Path, newId: string): Promise<void> {
     for (const unfinished of this.#queue.items) {
       const { purpose, path: place } = unfinished.replacement;
@@ -116,7 +116,7 @@ export class Recovery {
       else await this.#moveToFreeName(waitingAt, path, waiting.id);
       log.info('recovered an interrupted move or copy', { path });
     }
-    await replacements.crossOut(id);
+    await replacements.remove(id);
     this.#queue.remove(id);
   }
 

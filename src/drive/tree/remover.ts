@@ -39,7 +39,7 @@ export class Remover {
     this.#isPermanent = deps.policy !== 'trash';
   }
 
-  /** Whether deletions are permanent unless they have to be recoverable, as far as the service has told. */
+  /** Whether deletions are permanent unless they must be recoverable, by the last answer of the service. */
   get isPermanent(): boolean {
     return this.#isPermanent;
   }

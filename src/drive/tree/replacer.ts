@@ -105,28 +105,28 @@ export class Replacer {
       await this.#end(done.replacement, { isClear: done.isClear, isMissing: false, isPlaced: () => false });
       return done.entry;
     } catch (error) {
-      // A refusal of the first step left nothing behind; the service tells.
+      // A refused first step changed nothing at the service.
       const isClear = await this.#isNothingAt(waitingAt);
-      // After a conflict the entry there is somebody else's.
+      // After a conflict the entry there belongs to another client.
       await this.#end(noted, {
         isClear,
         isMissing: !isClear,
-        isPlaced: (found) => !isInTheWay(error) && isPlaced(found),
+        isPlaced: (found) => !isConflict(error) && isPlaced(found),
       });
       throw error;
     }
   }
 
-  /** Never throws: recovery crosses out a note that remains, and what was done stays done. */
+  /** Ends a replacement. Never throws: recovery removes a remaining record, and the new entry stays in place. */
   async #end(
     noted: Replacement,
     { isClear, ...left }: { readonly isClear: boolean } & Omit<Unfinished, 'replacement'>,
   ): Promise<void> {
-    const isDone = isClear && (await succeeds(this.deps.replacements.crossOut(noted.id)));
+    const isDone = isClear && (await succeeds(this.deps.replacements.remove(noted.id)));
     if (!isDone) this.deps.recovery.add({ replacement: noted, ...left });
   }
 
-  /** Moves `old` out of the way. An entry that no longer exists is not in the way. */
+  /** Moves `old` to its temporary path. Does nothing if it no longer exists. */
   async #leave(old: Entry, waitingAt: Path): Promise<void> {
     try {
       await this.deps.remote.move(old.path, waitingAt, undefined, old.id);
@@ -143,9 +143,9 @@ export class Replacer {
       try {
         await remote.move(waitingAt, path);
       } catch (second) {
-        const found = isInTheWay(second) && (await remote.stat(path));
-        // Only the answer was lost. After a conflict the entry is somebody else's, which a folder does not show.
-        if (found && !isInTheWay(error) && isPlaced(found)) return found;
+        const found = isConflict(second) && (await remote.stat(path));
+        // Only the answer was lost. A conflict means that another client made the entry; a folder does not show who did.
+        if (found && !isConflict(error) && isPlaced(found)) return found;
         log.warn('cannot put back the old target of a failed move or copy yet; davgate tries again', {
           reason: String(second),
         });
@@ -163,6 +163,6 @@ export class Replacer {
   }
 }
 
-function isInTheWay(error: unknown): boolean {
+function isConflict(error: unknown): boolean {
   return isApiFailure(error, 'conflict-file', 'conflict-folder');
 }

@@ -39,7 +39,7 @@ export class RetryQueue<Item extends { readonly id: string }> {
     this.#items.delete(id);
   }
 
-  /** Attempts `item` now; everybody who asks meanwhile waits for the same attempt. Throws why it failed. */
+  /** Attempts `item` now; parallel callers wait for the same attempt. Throws its failure. */
   try(item: Item): Promise<void> {
     return this.#attempts.run(item.id, () => this.options.attempt(item));
   }

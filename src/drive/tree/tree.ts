@@ -70,7 +70,7 @@ export function createTree(deps: TreeDeps): Tree {
   const isOnlyHere = async (path: Path) =>
     localFiles.owns(path) || (await placeholders.get(path)) !== undefined;
 
-  /** Returns the entry that is to be shared, once the service has it. */
+  /** Returns the entry for a shared link, after committing it to the service. */
   const shareable = async (path: Path): Promise<Entry> => {
     if (localFiles.owns(path))
       throw new FileError('unsupported', `cannot share ${path}: it is kept on this machine only`);

@@ -63,7 +63,7 @@ export class Writer {
     return this.write(path, empty(), { ...options, sizeBytes: 0 }, signal);
   }
 
-  /** As `Files.keepPlaceholder`. */
+  /** See `Files.keepPlaceholder`. */
   async keepPlaceholder(path: Path, placeholderMs: number): Promise<Written> {
     const { localFiles, placeholders, clock } = this.deps;
     const existing = await this.deps.reader.stat(path);
@@ -162,7 +162,7 @@ export class Writer {
     return (work) => this.deps.parents.whilePresent(path, work);
   }
 
-  /** Returns `undefined` when something is there by now. */
+  /** Creates a placeholder. Returns `undefined` when the path is taken. */
   #makePlaceholder(place: Path, modifiedMs: number, placeholderMs: number): Promise<FileEntry | undefined> {
     return this.deps.parents.whilePresent(place, async () =>
       (await this.deps.reader.stat(place))
@@ -171,7 +171,7 @@ export class Writer {
     );
   }
 
-  /** As `Placeholders.keep`. Returns `undefined` when the placeholder no longer exists. */
+  /** Calls `Placeholders.keep`. Returns `undefined` when the placeholder no longer exists. */
   #keepPlaceholder(placeholder: Placeholder, placeholderMs: number): Promise<FileEntry | undefined> {
     const { placeholders } = this.deps;
     return this.deps.parents.whilePresent(placeholder.path, async () =>

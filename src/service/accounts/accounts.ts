@@ -2,44 +2,44 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
 export interface Account {
-  /** 40 characters: `dbid:` and 35 more. */
+  /** `dbid:` and 35 more characters. */
   readonly id: string;
-  /** Digits: the account's home. */
+  /** Digits: the namespace of the account's home. */
   readonly namespace: string;
-  /** Found in whatever case its letters from A to Z are written. */
+  /** Address. Lookups ignore the case of the letters A to Z. */
   readonly email: string;
   readonly givenName: string;
   readonly surname: string;
-  /** Whether `permanently_delete` may be called for it. */
+  /** Whether the account may call `permanently_delete`. */
   readonly mayDeletePermanently: boolean;
-  /** Of its home. `undefined`: made before limits were kept here, and the home knows. */
+  /** Quota of the home, in bytes. `undefined` for an account older than this field; its home has the quota. */
   readonly limitBytes?: number;
-  /** Of the password that signs in at `/oauth2/authorize`; without one there is no signing in. */
+  /** Hash of the password for `/oauth2/authorize`. Nobody can sign in without one. */
   readonly passwordHash?: Uint8Array;
 }
 
 export type NewAccount = Omit<Account, 'id' | 'namespace'>;
 
-/** What can be changed of an account that is there. */
+/** The changeable fields of an account. */
 export type AccountChange = Partial<Omit<NewAccount, 'email'>>;
 
 export interface Accounts {
-  /** The account with this address; `undefined` if there is none. */
+  /** Returns the account with this address. */
   withEmail(email: string): Account | undefined;
-  /** The account that a token or a link belongs to, and so is there. */
+  /** Returns the account of a token or link. Throws if it does not exist, which would be an internal error. */
   withId(id: string): Account;
-  /** Likewise, of an id that may be of no account any more. */
+  /** Returns the account with this id; it may have been removed. */
   find(id: string): Account | undefined;
-  /** By address. */
+  /** Returns all accounts, sorted by address. */
   all(): readonly Account[];
-  /** The home at `namespace` is made when it is first used. The address must be new. */
+  /** Adds an account with a new address. The home at `namespace` is created at its first use. */
   add(account: NewAccount & { readonly limitBytes: number }, namespace: string): Account;
   change(id: string, change: AccountChange): void;
-  /** With its consents and links, at once; its files are deleted by the service's housekeeping. */
+  /** Removes an account with its consents and links. The service's housekeeping deletes the files later. */
   remove(id: string): void;
-  /** The homes of removed accounts whose files may still be there. */
+  /** Returns the homes of removed accounts whose files may still exist. */
   abandonedHomes(): readonly string[];
-  /** The files of this home are gone. */
+  /** Records that the files of a removed account's home have been deleted. */
   forgetHome(namespace: string): void;
 }
 
@@ -119,10 +119,10 @@ export function accountsIn(database: SqliteDatabase): Accounts {
   };
 }
 
-/** Small enough to be an exact number in every client, large enough that no two are the same. */
+/** Upper limit of namespace ids: an exact number in every client, and large enough to avoid collisions. */
 const NAMESPACE_LIMIT = 2 ** 47;
 
-/** A namespace id that no account has had. */
+/** Returns a random namespace id. */
 export function newNamespace(): string {
   return String(randomInt(1, NAMESPACE_LIMIT));
 }

@@ -4,8 +4,8 @@ import { parseScopes, type Scope } from './scopes.ts';
 import { hashOfSecret, isSecret, newSecret } from './secrets.ts';
 
 /**
- * How far an app has come: in development, with production applied for, or granted. So many users may link it; the
- * specification tells of a freeze at 50, of a maximum of 500, and that production status lifts the cap.
+ * Maximum number of linked users by status: in development, with production applied for, in production. The
+ * specification names a freeze at 50, a maximum of 500, and no limit in production.
  */
 export const LINKED_USERS_MAX = {
   development: 50,
@@ -16,31 +16,31 @@ export const LINKED_USERS_MAX = {
 export type AppStatus = keyof typeof LINKED_USERS_MAX;
 
 export interface App {
-  /** Its public name on the wire: `client_id`. */
+  /** Public identifier: `client_id` in OAuth. */
   readonly key: string;
-  /** What people are shown. */
+  /** Name that people see. */
   readonly name: string;
   readonly status: AppStatus;
-  /** What it may be granted at most. */
+  /** Scopes that it may be granted. */
   readonly scopes: readonly Scope[];
-  /** Where codes may be sent, each compared as it is written. */
+  /** Addresses that may receive its authorization codes, compared literally. */
   readonly redirectUris: readonly string[];
 }
 
 export type NewApp = Omit<App, 'key'>;
 
-/** Apps that may ask accounts for access. Of a secret only a hash is kept. */
+/** Apps that may ask accounts for consent. Only hashes of their secrets are stored. */
 export interface Apps {
   add(app: NewApp): { readonly app: App; readonly secret: string };
   withKey(key: string): App | undefined;
-  /** By name. */
+  /** Returns all apps, sorted by name. */
   all(): readonly App[];
-  /** Whether this is the app's secret. */
+  /** Returns whether this is the app's secret. */
   isSecret(key: string, secret: string): boolean;
   change(key: string, change: Partial<NewApp>): void;
-  /** Makes another secret; the old one is no good from now on. */
+  /** Replaces the secret. The old one is invalid at once. */
   renewSecret(key: string): string;
-  /** With all consents given to it and all their tokens. */
+  /** Removes an app with all its consents and their tokens. */
   remove(key: string): void;
 }
 
@@ -128,21 +128,21 @@ function rowOf(app: App): Row {
   };
 }
 
-/** Long enough for every address in use. */
+/** Maximum length of a redirect URI. */
 const URI_MAX_CHARACTERS = 2000;
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** A private-use scheme has a dot or a hyphen, which none that a browser acts on by itself has (RFC 8252 §7.1). */
+/** A private-use scheme has a dot or a hyphen, which no scheme has that browsers act on themselves (RFC 8252 §7.1). */
 const PRIVATE_SCHEME = /^[a-z][a-z0-9+]*[.-][a-z0-9+.-]*:$/;
 
 /**
- * Why no code may be sent to this address, as the end of a sentence; `undefined` where one may: over https, to the
- * person's own machine, or to a program that has a scheme of its own.
+ * Returns the reason why codes must not be sent to this address, as the end of a sentence, or `undefined`. Allowed are
+ * https, the user's own machine, and programs with a scheme of their own.
  */
 export function redirectUriProblem(uri: string): string | undefined {
   if (uri.length > URI_MAX_CHARACTERS) return `is longer than ${URI_MAX_CHARACTERS} characters`;
-  // The address goes into a header as it is written.
+  // The address becomes a header value unchanged.
   if (!/^[!-~]+$/.test(uri) || !URL.canParse(uri)) return 'is not an absolute URL';
   if (uri.includes('#')) return 'has a fragment (#…), to which codes cannot be sent';
   const { protocol, hostname, username, password } = new URL(uri);

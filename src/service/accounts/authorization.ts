@@ -30,7 +30,7 @@ export function authorize(
 }
 
 interface Given {
-  /** Where the credentials were found, for an error message. */
+  /** Place of the credentials in the request, for an error message. */
   readonly place: string;
   readonly scheme: string;
   readonly credentials: string;

@@ -9,17 +9,17 @@ import { expiryOf, type IssuedToken } from './tokens.ts';
 /** Lifetime of a code, in ms. RFC 6749 §4.1.2 recommends at most ten minutes. */
 const CODE_LIFETIME_MS = 10 * 60 * 1000;
 
-/** How long a used code is remembered after its end, in ms, so that its reuse is noticed. */
+/** How long a used code is stored after its expiry, in ms, to detect reuse. */
 const USED_KEPT_MS = 24 * 60 * 60 * 1000;
 
-/** The challenge of PKCE (RFC 7636 §4.2), for which the app must show the verifier when it exchanges the code. */
+/** The PKCE challenge (RFC 7636 §4.2). The app must present its verifier when it exchanges the code. */
 export interface Challenge {
   readonly method: 'S256' | 'plain';
   readonly value: string;
 }
 
 export interface CodeRequest extends Consent {
-  /** Where the code was sent; absent when its owner copies it by hand. */
+  /** Address that received the code; absent when its owner copies it by hand. */
   readonly redirectUri?: string;
   readonly challenge?: Challenge;
   /** Whether the exchange returns a refresh token. */
@@ -29,7 +29,7 @@ export interface CodeRequest extends Consent {
 export interface Exchange {
   readonly code: string;
   readonly appKey: string;
-  /** Whether the app has proved itself with its secret. */
+  /** Whether the app has authenticated with its secret. */
   readonly hasSecret: boolean;
   readonly redirectUri?: string;
   readonly verifier?: string;

@@ -35,14 +35,14 @@ export interface AssignmentNeeds {
   readonly kept: ReadonlyMap<string, string>;
   /** Whether the default account never had files. */
   readonly isDefaultEmpty: () => boolean;
-  /** For messages. */
+  /** Directory to name in messages. */
   readonly dataDirectory: string;
 }
 
 /**
- * Returns the address of each drive's account. A drive keeps the account it had; the only drive of a configuration has
- * the default account, as all drives once had; any other drive has an account of its own. Throws `DriveAccountError`
- * where that would show somebody's files to others, or hide them.
+ * Returns the address of each drive's account. A drive keeps its account; the only drive of a configuration gets the
+ * default account, which all drives once shared; any other drive gets an account of its own. Throws `DriveAccountError`
+ * where that would expose or hide somebody's files.
  */
 export function assignAccounts(
   drives: readonly EmbeddedDrive[],
@@ -61,7 +61,7 @@ export function assignAccounts(
 
 interface NewDriveNeeds extends AssignmentNeeds {
   readonly drives: readonly EmbeddedDrive[];
-  /** Accounts of the drives that are not new, and of the new ones so far. */
+  /** Accounts of the existing drives, and of the new ones assigned so far. */
   readonly assigned: ReadonlyMap<string, string>;
 }
 
@@ -84,7 +84,7 @@ function accountOfNewDrive(name: string, needs: NewDriveNeeds): string {
   );
 }
 
-/** Throws unless each of two drives with one account is configured for it. */
+/** Throws if two drives share an account that is not configured for both. */
 function refuseUnasked(drives: readonly EmbeddedDrive[], assigned: ReadonlyMap<string, string>): void {
   for (const { name, account } of drives) {
     const email = assigned.get(name)?.toLowerCase();

@@ -3,12 +3,12 @@ import { type App, LINKED_USERS_MAX } from './apps.ts';
 import { parseScopes, type Scope } from './scopes.ts';
 import { hashOfSecret, newSecret } from './secrets.ts';
 
-/** What an account allows an app to do. */
+/** The scopes that an account grants to an app. */
 export interface Consent {
   readonly accountId: string;
   readonly appKey: string;
   readonly scopes: readonly Scope[];
-  /** Given to an app that used PKCE instead of its secret: it refreshes without the secret too. */
+  /** Whether the app used PKCE instead of its secret; it then refreshes without the secret too. */
   readonly isPublic?: boolean;
 }
 
@@ -20,22 +20,22 @@ export interface Grant extends Consent {
   readonly hasRefreshToken: boolean;
   /** Number of its access tokens. */
   readonly tokens: number;
-  /** When its last access token expires; `undefined`: never, or there is none. */
+  /** Expiry of the last access token; `undefined`: never, or there is none. */
   readonly expiresMs: number | undefined;
 }
 
 /** The consents that accounts gave to apps. An app's users are the accounts with a consent for it. */
 export interface Grants {
   add(nowMs: number, consent: Consent): number;
-  /** Adds a consent with a refresh token, which lives as long as the consent. */
+  /** Adds a consent with a refresh token, which is valid as long as the consent. */
   addRefreshable(nowMs: number, consent: Consent): { readonly number: number; readonly refreshToken: string };
-  /** Issues an access token; without `expiresMs` it lives as long as the consent. */
+  /** Issues an access token; without `expiresMs` it is valid as long as the consent. */
   issue(grant: number, scopes: readonly Scope[], expiresMs?: number): string;
-  /** Whether the account has already allowed the app this much; `isLasting`: and until it is revoked. */
+  /** Returns whether the account has already granted these scopes to the app; `isLasting`: until revoked. */
   isGiven(consent: Consent, isLasting: boolean): boolean;
-  /** Returns how many accounts have linked the app, or can still do so with a valid code. */
+  /** Returns the number of accounts that have linked the app, or can still do so with a valid code. */
   linkedUsers(nowMs: number, appKey: string): number;
-  /** Whether the account is a user of the app or may become one. */
+  /** Returns whether the account is a user of the app or may become one. */
   mayLink(nowMs: number, app: App, accountId: string): boolean;
   /** All consents, newest first. */
   all(): readonly Grant[];

@@ -11,7 +11,7 @@ import { hashOfPassword, isPassword, newPassword } from './secrets.ts';
 /** Credentials of the default account, valid now and after every restart. */
 export interface Credentials {
   readonly email: string;
-  /** Password for `/oauth2/authorize`; absent once somebody has set another, because only its hash is known. */
+  /** Password for `/oauth2/authorize`; absent after it was changed, because only its hash is stored. */
   readonly password?: string;
   readonly appKey: string;
   readonly appSecret: string;

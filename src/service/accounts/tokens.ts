@@ -27,7 +27,7 @@ export interface IssuedToken {
 export interface RefreshRequest {
   readonly refreshToken: string;
   readonly appKey: string;
-  /** Whether the app has proved itself with its secret. */
+  /** Whether the app has authenticated with its secret. */
   readonly hasSecret: boolean;
   /** All granted scopes by default. */
   readonly scopes?: readonly string[];

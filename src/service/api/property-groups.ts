@@ -28,7 +28,7 @@ type PropertyGroups = ReturnType<typeof propertyGroups>;
 /** TemplateFilterBase. */
 export const templateFilter = union({ filter_some: list(templateId, { min: 1, max: ITEMS_MAX }) });
 
-/** What `files/alpha/get_metadata` has instead of a filter. */
+/** The field of `files/alpha/get_metadata` in place of a filter. */
 export const templateIds = list(templateId, { max: ITEMS_MAX });
 
 /** Returns the AlphaGetMetadataError for any template; its LookUpPropertiesError has no other member for it. */

@@ -4,7 +4,7 @@ import { BadCall, contention, failure, nested, refused, type WireFailure } from 
 
 type Kind = StorageRefusal['kind'];
 type Of<K extends Kind> = Extract<StorageRefusal, { readonly kind: K }>;
-type Told<K extends Kind> =
+type Expression<K extends Kind> =
   | ((
       refusal: Of<K>,
       side: StorageError['side'],
@@ -17,7 +17,7 @@ type Told<K extends Kind> =
  * not compile until each endpoint has an answer for it. `'never'` marks a kind that the endpoint's calls of the store
  * cannot meet; if one does, it is an internal error (500).
  */
-export type RefusalTable = { readonly [K in Kind]: Told<K> };
+export type RefusalTable = { readonly [K in Kind]: Expression<K> };
 
 /** Returns the error for a call that the store refused: an `ApiRefusal`, a `BadCall`, or the error itself (500). */
 export function apiErrorOf(error: StorageError, table: RefusalTable): Error {
@@ -33,8 +33,8 @@ export function apiErrorOf(error: StorageError, table: RefusalTable): Error {
 export function failureOf(error: StorageError, table: RefusalTable): WireFailure | undefined {
   const { refusal, side, uploadSession } = error;
   // A cast, because the compiler cannot see that the row under a refusal's kind accepts that kind.
-  const told = table[refusal.kind] as Told<Kind>;
-  return told === 'never' ? undefined : told(refusal, side, uploadSession);
+  const expression = table[refusal.kind] as Expression<Kind>;
+  return expression === 'never' ? undefined : expression(refusal, side, uploadSession);
 }
 
 type Lookup = Of<'lookup'>;

@@ -21,8 +21,8 @@ export function fileContent(
  * summary.
  */
 function unsatisfiable(sizeBytes: number): ApiRefusal {
-  const told = { tags: ['range', 'not_satisfiable'], value: failure('other').value };
-  return new ApiRefusal(416, told, { 'content-range': `bytes */${sizeBytes}` });
+  const value = { tags: ['range', 'not_satisfiable'], value: failure('other').value };
+  return new ApiRefusal(416, value, { 'content-range': `bytes */${sizeBytes}` });
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}

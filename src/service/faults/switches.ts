@@ -72,7 +72,7 @@ export function parseFaults(texts: readonly string[]): FaultSettings {
   for (const text of texts) {
     const [name = '', number = ''] = text.split('=', 2);
     if (!isSwitch(name)) throw new FaultSettingError(`${name}: no such fault; ${LISTED}`);
-    // `Number('')` is 0, which would turn off a fault that somebody meant to turn on.
+    // `Number('')` is 0, which would turn off a fault that the caller meant to turn on.
     if (number.trim() === '')
       throw new FaultSettingError(`${name}: a number is missing; write ${name}=NUMBER`);
     settings[name] = Number(number);

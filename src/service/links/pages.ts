@@ -20,7 +20,7 @@ const FOLDER_PAGE_MAX_ITEMS = 2000;
 export interface ViewOptions {
   readonly zoom: Zoom;
   readonly view: FolderView;
-  /** For a page in a frame. */
+  /** `small` for a page in a frame. */
   readonly headerSize: 'normal' | 'small';
 }
 

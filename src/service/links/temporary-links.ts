@@ -2,7 +2,7 @@ import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { hashOfSecret, newSecret } from '../accounts/secrets.ts';
 import type { CommitInfo } from '../api/commit.ts';
 
-/** What a temporary link permits: to read one revision of a file, or to write a file once. */
+/** The permission of a temporary link: to read one revision of a file, or to write a file once. */
 export type TemporaryTarget =
   | { readonly kind: 'download'; readonly accountId: string; readonly rev: string }
   | { readonly kind: 'upload'; readonly accountId: string; readonly commit: CommitInfo };

@@ -58,7 +58,7 @@ export interface SignInPage {
   /** Proves that the form came from this page. */
   readonly formToken: string;
   readonly email?: string;
-  /** Why the last attempt was refused. */
+  /** The reason why the last attempt was refused. */
   readonly problem?: string;
 }
 

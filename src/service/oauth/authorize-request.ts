@@ -18,7 +18,7 @@ export interface AuthorizationRequest {
   readonly mustSignIn: boolean;
 }
 
-/** Where the answer goes: to the app, or to the person at the screen where the app's address is not safe. */
+/** Receiver of the answer: the app, or the person at the screen where the app's address is not safe. */
 export interface ReturnAddress {
   readonly redirectUri: string;
   readonly state?: string;
@@ -26,7 +26,7 @@ export interface ReturnAddress {
   readonly inFragment: boolean;
 }
 
-/** A refused request, and the address that is told about it. */
+/** A refused request, and the address that gets the error. */
 export interface RefusedRequest {
   readonly refusal: OAuthRefusal;
   /** `undefined`: the app or its address is not known to be valid, so the browser is not redirected. */

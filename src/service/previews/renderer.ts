@@ -7,7 +7,7 @@ import type { Renderings, RenderKind, RenderRequest } from './render-process.ts'
 
 /** Maximum duration of a task, in ms. A document or image that takes longer was crafted for that. */
 const TASK_MAX_MS = 10_000;
-/** Maximum number of waiting tasks; beyond it callers are told to try again. */
+/** Maximum number of waiting tasks; beyond it callers get an error that asks for a retry. */
 const WAITING_MAX = 32;
 /** How long the process is kept without a task, in ms: it takes about 50 MB. */
 const IDLE_MAX_MS = 60_000;

@@ -55,7 +55,7 @@ const MIGRATIONS: readonly Migration[] = [
   CREATE UNIQUE INDEX links_of_item ON links (account_id, item_id);
   `,
   `
-  -- What whoever holds the address may do once or for a while. \`target\` is JSON.
+  -- Temporary permissions for anybody with the address. \`target\` is JSON.
   CREATE TABLE temporary_links (
     token_hash BLOB PRIMARY KEY,
     target TEXT NOT NULL,
@@ -67,19 +67,19 @@ const MIGRATIONS: readonly Migration[] = [
   `
   CREATE UNIQUE INDEX accounts_by_email ON accounts (email COLLATE NOCASE);
   ALTER TABLE accounts ADD COLUMN password_hash BLOB;
-  -- NULL: as large as the home was made.
+  -- NULL: the quota of the home.
   ALTER TABLE accounts ADD COLUMN limit_bytes INTEGER;
-  -- The app from before there were several is the operator's own.
+  -- The app of a database from before there were several is the operator's own.
   ALTER TABLE apps ADD COLUMN name TEXT NOT NULL DEFAULT 'davgate';
   ALTER TABLE apps ADD COLUMN status TEXT NOT NULL DEFAULT 'production';
   ALTER TABLE apps ADD COLUMN scopes TEXT NOT NULL DEFAULT 'account_info.read account_info.write files.metadata.read files.metadata.write files.content.read files.content.write files.permanent_delete sharing.read sharing.write';
   -- JSON list.
   ALTER TABLE apps ADD COLUMN redirect_uris TEXT NOT NULL DEFAULT '[]';
   ALTER TABLE grants ADD COLUMN created_ms INTEGER;
-  -- Whether it was given to an app that has shown no secret.
+  -- Whether the app authenticated without its secret.
   ALTER TABLE grants ADD COLUMN is_public INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX grants_of_app ON grants (app_key, account_id);
-  -- A consent on its way to its app; \`grant_id\` is what it was exchanged for.
+  -- A consent that its app has not exchanged yet; afterwards \`grant_id\` is the result.
   CREATE TABLE codes (
     code_hash BLOB PRIMARY KEY,
     account_id TEXT NOT NULL REFERENCES accounts,
@@ -97,7 +97,7 @@ const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX codes_of_grant ON codes (grant_id);
   `,
   `
-  -- Homes of accounts that were removed: their files are still to be deleted.
+  -- Homes of removed accounts whose files have not been deleted yet.
   CREATE TABLE abandoned_homes (namespace TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   `,
   `
@@ -108,7 +108,7 @@ const MIGRATIONS: readonly Migration[] = [
     tag_text TEXT NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX tags_of_item ON tags (account_id, item_id, tag_text);
-  -- What lets its holder copy an item into another account. One an item.
+  -- A reference allows anybody who has it to copy the item. One per item.
   CREATE TABLE copy_references (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
     reference TEXT NOT NULL UNIQUE,

@@ -42,8 +42,8 @@ const alphaGetMetadata = rpc({
   argument: { ...metadataArgument, include_property_templates: optional(templateIds) },
   refusals: LOOKUP,
   handle: (call) => {
-    const told = noSuchGroup(call.argument.include_property_templates);
-    if (told) throw refused(told);
+    const problem = noSuchGroup(call.argument.include_property_templates);
+    if (problem) throw refused(problem);
     return metadataAt(call, call.argument);
   },
 });

@@ -58,9 +58,9 @@ async function saved(
       return { '.tag': 'complete', ...fileMetadata(file) };
     });
   } catch (error) {
-    const told = failureFor(error);
-    if (!told) throw error;
-    return { '.tag': 'failed', failed: told.value };
+    const refusal = failureFor(error);
+    if (!refusal) throw error;
+    return { '.tag': 'failed', failed: refusal.value };
   }
 }
 

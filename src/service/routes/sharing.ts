@@ -59,7 +59,7 @@ const listLinks = rpc({
     const item = itemAt(call, caller, argument.path);
     const items = argument.direct_only ? [item] : [item, ...foldersAbove(call, caller, item)];
     const links = items.flatMap((one) => call.links.ofItem(caller.account.id, one.id) ?? []);
-    return { links: alive(call, caller, links), has_more: false };
+    return { links: existingLinks(call, caller, links), has_more: false };
   },
 });
 
@@ -173,8 +173,8 @@ export const SHARING_ROUTES: readonly Route[] = [
   listFolders,
 ];
 
-/** Returns the links whose item exists. */
-function alive(
+/** Returns the links that have not expired and whose item exists. */
+function existingLinks(
   deps: ServiceDeps,
   { account }: ApiCaller,
   links: readonly Link[],
@@ -191,7 +191,7 @@ function allLinks(deps: ServiceDeps, caller: ApiCaller, cursor: string | undefin
   const links = deps.links.ofAccount(caller.account.id, Number(cursor ?? 0), LINKS_PER_PAGE);
   const last = links.at(-1);
   return {
-    links: alive(deps, caller, links),
+    links: existingLinks(deps, caller, links),
     has_more: links.length === LINKS_PER_PAGE,
     ...(last && links.length === LINKS_PER_PAGE && { cursor: String(last.sequence) }),
   };

@@ -177,27 +177,27 @@ export const TREE_BATCH_ROUTES: readonly Route[] = [
 function folderResult(outcome: Outcome<StoredFolder> | undefined): object {
   if (outcome === undefined) throw new Error('there are fewer outcomes than folders');
   if (!(outcome instanceof StorageError)) return { '.tag': 'success', metadata: folderMetadata(outcome) };
-  const told = failureOf(outcome, CREATE);
-  if (!told) throw outcome;
-  return failed(told);
+  const refusal = failureOf(outcome, CREATE);
+  if (!refusal) throw outcome;
+  return failed(refusal);
 }
 
-function failed(told: WireFailure): object {
-  return { '.tag': 'failure', failure: told.value };
+function failed(refusal: WireFailure): object {
+  return { '.tag': 'failure', failure: refusal.value };
 }
 
 /** RelocationBatchErrorEntry. */
 function relocationFailure(error: StorageError): WireFailure {
-  const told = entryFailure(error, RELOCATE);
-  return isContention(error) ? told : nested('relocation_error', told);
+  const refusal = entryFailure(error, RELOCATE);
+  return isContention(error) ? refusal : nested('relocation_error', refusal);
 }
 
 /** Returns an entry's failure. These unions have a member for contention. */
 function entryFailure(error: StorageError, table: RefusalTable): WireFailure {
   if (isContention(error)) return failure(error.refusal.tag);
-  const told = failureOf(error, table);
-  if (!told) throw error;
-  return told;
+  const refusal = failureOf(error, table);
+  if (!refusal) throw error;
+  return refusal;
 }
 
 function isContention({ refusal }: StorageError): boolean {

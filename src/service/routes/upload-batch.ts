@@ -126,9 +126,9 @@ function pieceOf({ cursor, length, close }: ReturnType<typeof piece>): SessionPi
 
 function appendResult(outcome: Outcome<'appended'>): object {
   if (!(outcome instanceof StorageError)) return { '.tag': 'success' };
-  const told = failureOf(outcome, SESSION);
-  if (!told) throw outcome;
-  return { '.tag': 'failure', failure: told.value };
+  const refusal = failureOf(outcome, SESSION);
+  if (!refusal) throw outcome;
+  return { '.tag': 'failure', failure: refusal.value };
 }
 
 /** Returns the commit of a session. Throws the refusal of its path, which fails only this entry. */
@@ -144,8 +144,8 @@ function finishResults(entries: readonly FinishEntry[], outcomes: readonly Outco
 }
 
 function finishResult(outcome: Outcome<StoredFile>, groups: CommitInfo['property_groups']): object {
-  const told = outcome instanceof StorageError ? failureOf(outcome, FINISH) : propertiesError(groups);
-  if (told) return { '.tag': 'failure', failure: told.value };
+  const refusal = outcome instanceof StorageError ? failureOf(outcome, FINISH) : propertiesError(groups);
+  if (refusal) return { '.tag': 'failure', failure: refusal.value };
   if (outcome instanceof StorageError) throw outcome;
   return { '.tag': 'success', ...fileMetadata(outcome) };
 }

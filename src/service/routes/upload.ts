@@ -125,7 +125,7 @@ export const UPLOAD_ROUTES: readonly Route[] = [
 
 /** Returns the metadata. The file is stored in any case; a refusal says that it has none of the property groups. */
 function committed(file: StoredFile, groups: CommitInfo['property_groups']): FileMetadata {
-  const told = propertiesError(groups);
-  if (told) throw refused(told);
+  const problem = propertiesError(groups);
+  if (problem) throw refused(problem);
   return fileMetadata(file);
 }

@@ -17,7 +17,7 @@ export interface Search {
   readonly path: string;
   readonly status: 'active' | 'deleted';
   readonly order: 'relevance' | 'last_modified_time';
-  /** In lower case, without dots; empty for all. */
+  /** Extensions in lower case, without dots; empty for all. */
   readonly extensions: readonly string[];
   readonly categories: readonly FileCategory[];
 }

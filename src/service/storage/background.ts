@@ -1,15 +1,15 @@
 import type { Log } from '../../util/log.ts';
 
-/** Tasks that no caller waits for: a failure is logged, and the end of the storage waits for them. */
+/** Tasks that no caller waits for. A failure is logged, and closing the storage waits for all of them. */
 export class Background {
   readonly #running = new Set<Promise<void>>();
 
-  /** What a failed task should have tidied up is left to the next start. */
+  /** Whether a task has failed. The next start then looks for leftovers. */
   hasFailed = false;
 
   constructor(private readonly log: Log) {}
 
-  /** `what` names the task in the log when it fails. */
+  /** Starts a task. `what` names it in the log when it fails. */
   start(what: string, task: Promise<void>): void {
     const running = task
       .catch((failure: unknown) => {
@@ -20,7 +20,7 @@ export class Background {
     this.#running.add(running);
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no task runs. */
   async ended(): Promise<void> {
     await Promise.all(this.#running);
   }

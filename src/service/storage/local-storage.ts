@@ -41,7 +41,7 @@ import {
   storedRevision,
 } from './tree/tree-rows.ts';
 
-/** The parts of an open data directory. */
+/** The components of an open data directory. */
 export interface Parts {
   readonly database: SqliteDatabase;
   readonly files: BlockFiles;
@@ -55,12 +55,12 @@ export interface Parts {
   readonly log: Log;
   /** Ends every wait for a change. */
   readonly endWaits: () => void;
-  /** Keeps a task running that no caller waits for; `close` waits for all of them. */
+  /** Tasks that no caller waits for; `close` waits for all of them. */
   readonly background: Background;
   readonly housekeeping: Housekeeping;
 }
 
-/** The seam over an open data directory. */
+/** Returns the `Storage` over an open data directory. */
 export function localStorage(parts: Parts): Storage {
   const blockBuffers = new BlockBuffers();
   const { store, committer, reserve, listings, uploads } = parts;
@@ -132,7 +132,7 @@ export function localStorage(parts: Parts): Storage {
       ),
     tidy: () => {
       const round = parts.housekeeping.tidy();
-      // `close` waits for it, too.
+      // `close` waits for this round too.
       parts.background.start('housekeeping', round);
       return round;
     },
@@ -156,7 +156,7 @@ function* findNames(
       .map((one) => (isDeletion(one) ? storedDeletion(one) : storedOf(one, directoryTag)));
 }
 
-/** The range of what is below a folder. Throws `lookup/…` for what is none. */
+/** Returns the range of all paths below a folder. Throws `lookup/…` unless `path` is a folder. */
 function rangeOf({ tree }: Store, ns: number, path: string): Below {
   const folder = tree.locate(ns, path, 'lookup');
   const row = folder && tree.find(ns, folder);
@@ -165,7 +165,10 @@ function rangeOf({ tree }: Store, ns: number, path: string): Below {
   return below(ns, folder?.key ?? '');
 }
 
-/** Each entry in a savepoint of its own, several in one transaction; `relocateTogether` all of them in one, or none. */
+/**
+ * Returns the batch operations. Each entry runs in its own savepoint, several in one transaction; `relocateTogether`
+ * runs all of them in one change, or none.
+ */
 function batches(
   parts: Parts,
   numberFor: (namespace: string) => number,
@@ -230,13 +233,13 @@ function batches(
   };
 }
 
-/** The refusal that a call failed with. Throws any other failure. */
+/** Returns `failure` if it is a refusal, otherwise throws it. */
 function refusalOf(failure: unknown): StorageError {
   if (failure instanceof StorageError) return failure;
   throw failure;
 }
 
-/** Has what was removed, or moved, cleared away in the background, if something was left. */
+/** Starts clearing away removed and moved rows in the background, if there are any. */
 function clearAway(parts: Parts): void {
   if (parts.reserve.isClosed) return;
   const { stagings, removals, purge } = parts.store;
@@ -244,7 +247,7 @@ function clearAway(parts: Parts): void {
     parts.background.start('removing deleted entries', tidyUp(parts));
 }
 
-/** Clears away what was removed, gives back its space, then keeps some for the next removal. */
+/** Clears away removed rows, frees their space, then refills the reserve for the next removal. */
 async function tidyUp({ store, reserve }: Parts): Promise<void> {
   await store.stagings.work(reserve);
   await store.removals.work(reserve);
@@ -270,7 +273,7 @@ function stat(store: Store, ns: number, address: string, includeDeleted: boolean
   return storedDeletion(deletion);
 }
 
-/** See `Storage.read`. Nothing is looked up before the first chunk is asked for. */
+/** See `Storage.read`. Looks up nothing before the first chunk is requested. */
 async function* read(
   { files, store, reserve, background, log }: Parts,
   file: StoredFile,
@@ -293,8 +296,8 @@ async function* read(
       log.error('stored bytes are damaged', { hash: failure.hash, reason: failure.message });
     throw failure;
   } finally {
-    // Nobody who reads waits for this or hears that it failed: then the next round of housekeeping collects it. A reader
-    // left over at the end counts on, so that the next start does.
+    // No reader waits for this or sees it fail; then the next round of housekeeping collects the content. A reader that
+    // is still open when the storage closes stays counted, so that the next start collects it.
     if (!reserve.isClosed && contents.stopReading(content))
       background.start(
         'removing content after its last reader',
@@ -303,14 +306,14 @@ async function* read(
   }
 }
 
-/** Namespaces by the names the routes know them by. */
+/** Returns the operations on namespaces by their public names. */
 function namespacesOf(database: SqliteDatabase): {
   readonly usage: Storage['usage'];
   readonly create: Storage['createNamespace'];
   readonly number: (namespace: string) => number;
 } {
   const find = database.prepare<[string], { id: number; usedBytes: number; limitBytes: number }>(
-    // Space that a large copy has taken shows once it is through.
+    // Space charged for a large copy shows only after the copy is published.
     `SELECT id, limit_bytes AS limitBytes,
        used_bytes - (SELECT coalesce(sum(charged_bytes), 0) FROM staging WHERE ns = namespace.id) AS usedBytes
      FROM namespace WHERE name = ?`,
@@ -337,25 +340,27 @@ function namespacesOf(database: SqliteDatabase): {
   };
 }
 
-/** Ends waits, finishes what was taken on, and frees the data directory. */
+/** Ends waits, finishes accepted work, and releases the data directory. */
 async function close(parts: Parts): Promise<void> {
   const { database, files, store, committer, background, housekeeping, endWaits, log } = parts;
   endWaits();
   await committer.close();
   await background.ended();
   if (!database.open) return;
-  // What is cut off now leaves something behind: the next start looks for it.
+  // Interrupted work leaves unreferenced rows or files, which the next start has to look for.
   if (!files.hasPins && !store.contents.hasReaders && !housekeeping.isUnfinished)
     markClosed(database, true, log);
   database.close();
 }
 
-/** Notes whether the next start may skip looking for what a crash leaves behind. */
+/**
+ * Records whether the storage was closed properly; the next start then skips the search for what a crash leaves behind.
+ */
 export function markClosed(database: SqliteDatabase, closed: boolean, log: Log): void {
   try {
     database.prepare(`UPDATE setting SET value = ? WHERE name = 'closed'`).run(closed ? 1 : 0);
   } catch (failure) {
-    // A full disk must still open and close; the price is a look too many or a file too much.
+    // A full disk must not prevent opening or closing; a wrong record costs an unnecessary search or a leftover file.
     if (!(asRefusal(failure) instanceof StorageError)) throw failure;
     log.warn('the disk is full', { reason: String(failure) });
   }

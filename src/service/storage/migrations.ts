@@ -94,9 +94,9 @@ export const MIGRATIONS: readonly Migration[] = [
     id TEXT NOT NULL,
     seq INTEGER NOT NULL,
     was_folder INTEGER NOT NULL,
-    -- It went with its folder: who hears of the folder needs no word of it.
+    -- Deleted together with its folder; readers of the folder's deletion do not need it.
     implied INTEGER NOT NULL,
-    -- Removed for ever: only cursors may still hear of it.
+    -- Removed permanently: a tombstone, which only cursors still need.
     forgotten INTEGER NOT NULL,
     deleted_ms INTEGER NOT NULL,
     PRIMARY KEY (ns, parent, name_key)
@@ -106,7 +106,7 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX deletion_id ON deletion (id);
   CREATE INDEX deletion_forgotten ON deletion (ns, seq) WHERE forgotten;
 
-  -- Revisions removed for ever whose contents are still to be counted down.
+  -- Revisions removed permanently whose contents have not been released yet.
   CREATE TABLE doomed (
     number INTEGER PRIMARY KEY,
     ns INTEGER NOT NULL REFERENCES namespace,
@@ -117,14 +117,14 @@ export const MIGRATIONS: readonly Migration[] = [
     id TEXT PRIMARY KEY,
     ns INTEGER NOT NULL REFERENCES namespace,
     concurrent INTEGER NOT NULL,
-    -- Bytes so far; of a concurrent session the total, known once it is closed.
+    -- Bytes received; of a concurrent session the total, which is known when the session is closed.
     size INTEGER NOT NULL,
     closed INTEGER NOT NULL,
     started_ms INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX session_started ON session (started_ms);
 
-  -- A piece never crosses a 4 MiB boundary of the file it will be part of.
+  -- A piece never crosses a 4 MiB boundary of its future file.
   CREATE TABLE session_piece (
     session TEXT NOT NULL REFERENCES session,
     start INTEGER NOT NULL,
@@ -134,11 +134,11 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX session_piece_block ON session_piece (block);
   `,
   `
-  -- In the order in which their time is over.
+  -- In the order in which deletions expire.
   CREATE INDEX deletion_kept ON deletion (seq) WHERE NOT forgotten;
   `,
   `
-  -- A folder where something was deleted before: \`feed.ts\` tells that deletion before it.
+  -- Whether something was deleted at this folder's path before: \`feed.ts\` reports that deletion before the folder.
   ALTER TABLE entry ADD COLUMN returned INTEGER NOT NULL DEFAULT 0;
   UPDATE entry SET returned = 1 WHERE revision IS NULL AND EXISTS (
     SELECT 1 FROM deletion
@@ -148,7 +148,7 @@ export const MIGRATIONS: readonly Migration[] = [
   `,
   rekey,
   `
-  -- The words of all names, by which a search finds the names, and by these what has them.
+  -- The words of all names: a search finds names by words, and entries by names.
   CREATE TABLE word (
     ns INTEGER NOT NULL,
     word TEXT NOT NULL,
@@ -159,7 +159,8 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX deletion_name ON deletion (ns, name_key) WHERE NOT forgotten;
   `,
   `
-  -- What was at a key and below it up to number \`seq\` is gone, though rows of it may still be there: \`tree-removals.ts\`.
+  -- Everything at a key and below it up to number \`seq\` is removed, though its rows may still exist:
+  -- \`tree-removals.ts\`.
   CREATE TABLE removal (
     seq INTEGER PRIMARY KEY,
     ns INTEGER NOT NULL REFERENCES namespace,
@@ -174,26 +175,26 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX removal_key ON removal (ns, key, seq);
   `,
   countFiles,
-  // The words of names, and their symbols, which the index did not have at first.
+  // Indexes the words of names, and their symbols, which the first index lacked.
   indexNames,
   `
-  -- Rows that a large move or copy makes in steps, under reserved numbers: \`stagings.ts\`.
+  -- Rows that a large move or copy creates in steps, under reserved numbers: \`stagings.ts\`.
   CREATE TABLE staging (
     first INTEGER PRIMARY KEY,
     last INTEGER NOT NULL,
     ns INTEGER NOT NULL,
-    -- Its files are new ones, and count for the quota.
+    -- Whether its files are new ones, which count for the quota.
     copies INTEGER NOT NULL,
-    -- Bytes that its rows have been charged for so far.
+    -- Bytes charged for its rows so far.
     charged_bytes INTEGER NOT NULL DEFAULT 0,
-    -- Until then its rows are hidden.
+    -- Its rows are hidden until it is published.
     published INTEGER NOT NULL DEFAULT 0,
-    -- Deletions at the places of its rows are gone up to this number.
+    -- Deletions at the paths of its rows are dropped up to this number.
     at_number INTEGER NOT NULL DEFAULT 0
   ) STRICT;
-  -- The files live on elsewhere, and count there.
+  -- Whether the files still exist at another path, and count there.
   ALTER TABLE removal ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
   `,
-  // An id is at two places while a move is under way.
+  // An id has two paths while a move is under way.
   allowEqualIds,
 ];

@@ -32,26 +32,29 @@ import { Tree } from './tree/tree.ts';
 import { TreeRemovals } from './tree/tree-removals.ts';
 
 export interface StorageOptions {
-  /** Holds `storage.sqlite` and the folders `blocks` and `incoming`; made when missing. For one process. */
+  /**
+   * Directory of `storage.sqlite` and of the folders `blocks` and `incoming`; created if missing. For one process at a
+   * time.
+   */
   readonly dataDirectory: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Makes the id of a new file or folder: `id:` and 22 base64url characters, case-sensitive. */
+  /** Returns the id for a new file or folder: `id:` and 22 base64url characters, case-sensitive. */
   readonly mintId?: () => string;
-  /** The file system that blocks are kept on. */
+  /** File system of the block files. */
   readonly disk?: Disk;
-  /** How long a commit may wait for those before it; a second if left out, as at the real service. */
+  /** How long a commit may wait for earlier ones, in ms. Default: a second, as at the real service. */
   readonly commitWaitMs?: number;
-  /** Rows of removed trees that one transaction clears away, if not some hundreds. */
+  /** Rows of removed trees that one transaction clears away. Default: 200. */
   readonly removedRowsMax?: number;
-  /** Rows of a large move or copy that one transaction makes, if not fifty. A smaller one is made at once. */
+  /** Rows of a large move or copy that one transaction creates; a smaller one is done at once. Default: 50. */
   readonly stagedRowsMax?: number;
 }
 
-/** Block files removed at once: few, so that they do not keep readers from the disk. */
+/** Block files removed at the same time. Few, because removals delay readers of the disk. */
 const REMOVALS_AT_ONCE = 2;
 
-/** Opens a data directory, empty or not. Throws `DataDirectoryError`. */
+/** Opens a data directory, which may be empty. Throws `DataDirectoryError`. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { dataDirectory, clock, log, mintId = randomId, disk = localDisk } = options;
   await makeDirectory(dataDirectory, disk);
@@ -69,7 +72,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     const purge = new Purge(database, contents);
     const removals = new TreeRemovals(database, contents, purge);
     const files = new BlockFiles(dataDirectory, disk, (hash) => {
-      // Cut off by `close`, an upload must not remove what it cannot look up any more.
+      // `close` may have cut off this upload: without the database it must not remove the file.
       return !database.open || contents.block(hash)?.inline === 0;
     });
     const store = {
@@ -136,7 +139,9 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   }
 }
 
-/** Logs how far the upgrade of a data directory has come: a large one takes a minute, before the first call is taken. */
+/**
+ * Logs the progress of the upgrade of a data directory. A large one takes a minute, during which no call is answered.
+ */
 function upgradeReport(log: Log): (progress: MigrationProgress) => void {
   const shown = (count: number) => count.toLocaleString('en-US');
   return ({ what, unit, done, total }) => {
@@ -144,7 +149,7 @@ function upgradeReport(log: Log): (progress: MigrationProgress) => void {
   };
 }
 
-/** What the file system or SQLite says of the folder, in words for whoever starts the program. */
+/** Returns the error for the operator that a failure of the file system or of SQLite becomes. */
 function explained(failure: unknown, dataDirectory: string): unknown {
   const code = codeOf(failure);
   if (code === '') return failure;
@@ -156,7 +161,7 @@ function explained(failure: unknown, dataDirectory: string): unknown {
   );
 }
 
-/** Makes the folder, and sees to it that a loss of power does not take it back. */
+/** Creates the folder, and syncs its parents so that it survives a loss of power. */
 async function makeDirectory(dataDirectory: string, disk: Disk): Promise<void> {
   const directory = resolve(dataDirectory);
   try {
@@ -164,7 +169,7 @@ async function makeDirectory(dataDirectory: string, disk: Disk): Promise<void> {
   } catch (failure) {
     throw new DataDirectoryError(
       'unusable',
-      `${directory} cannot be made (${codeOf(failure)}): use a folder that this user may write to`,
+      `${directory} cannot be created (${codeOf(failure)}): use a folder that this user may write to`,
       { cause: failure },
     );
   }
@@ -181,7 +186,7 @@ interface Settings {
   readonly closedCleanly: boolean;
 }
 
-/** What the data directory remembers about itself; new when it is. */
+/** Returns the settings of a data directory; creates them in a new one. */
 function settingsOf(database: SqliteDatabase): Settings {
   const find = database.prepare<[string], { value: unknown }>('SELECT value FROM setting WHERE name = ?');
   const value = (name: string) => find.get(name)?.value;
@@ -195,7 +200,7 @@ function settingsOf(database: SqliteDatabase): Settings {
   };
 }
 
-/** A new directory gets its tag, by which its revs and cursors are known, and the key of its cursors. */
+/** Creates the settings of a new directory: the tag in its revs and cursors, and the key that signs its cursors. */
 function makeSettings(database: SqliteDatabase): void {
   const add = database.prepare('INSERT INTO setting (name, value) VALUES (?, ?)');
   database.transaction(() => {
@@ -206,14 +211,14 @@ function makeSettings(database: SqliteDatabase): void {
   })();
 }
 
-/** Finishes removals that the last end of the storage cut off, and takes back moves and copies. */
+/** Finishes removals, and undoes moves and copies, that the last end of the storage interrupted. */
 async function clearAway({ stagings, removals, purge }: Store, reserve: Reserve): Promise<void> {
   await stagings.work(reserve);
   await removals.work(reserve);
   await purge.work(reserve);
 }
 
-/** Goes on after a failure, and throws the first one at the end. */
+/** Removes block files. Continues after a failure, and throws the first one at the end. */
 async function removeAll(files: BlockFiles, hashes: readonly string[]): Promise<void> {
   const left = hashes.values();
   const failures: unknown[] = [];

@@ -33,8 +33,8 @@ export interface StorageDatabaseOptions {
 
 /**
  * Opens the metadata of a data directory for this process alone and upgrades its schema. An index of a million files
- * takes some twenty seconds, once; between its pieces the process hears signals.
- * Throws `DataDirectoryError` when another process has it open, a newer program made it, or it is damaged.
+ * takes about twenty seconds, once; the process handles signals between its pieces. Throws `DataDirectoryError` when
+ * another process has it open, a newer program made it, or it is damaged.
  */
 export async function openDatabase(
   file: string,
@@ -78,7 +78,7 @@ export function openExisting(file: string): SqliteDatabase {
   }
 }
 
-/** Returns the error for the operator that a failure to open becomes; errors of davgate's own stay as they are. */
+/** Returns the error for the operator that a failure to open becomes; davgate's own errors stay unchanged. */
 function explained(failure: unknown, file: string): unknown {
   if (failure instanceof NewerSchema)
     return new DataDirectoryError(

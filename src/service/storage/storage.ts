@@ -1,10 +1,5 @@
 import type { ByteRange } from '../../util/ranges.ts';
 
-/**
- * The seam inside the service: what the routes ask of the store. One `Storage` is one data directory;
- * every call names the namespace (an account's home) it works in. Paths are the wire's: `''` is the root,
- * others start with `/`; lookups fold case and NFC, names keep the case they came with.
- */
 export interface StoredFile {
   readonly kind: 'file';
   readonly id: string;
@@ -37,7 +32,7 @@ export interface StoredDeletion {
 
 export type Stored = StoredFile | StoredFolder;
 
-/** Names of the wire's LookupError, WriteError and so on; `detail` is what the wire nests inside. */
+/** Refusals with the tags of the API's LookupError, WriteError and so on. */
 export type StorageRefusal =
   | { readonly kind: 'lookup'; readonly tag: 'malformed_path' | 'not_found' | 'not_file' | 'not_folder' }
   | {
@@ -72,7 +67,7 @@ export type StorageRefusal =
         | 'concurrent_session_close_not_allowed'
         | 'concurrent_session_not_closed'
         | 'concurrent_session_missing_data';
-      /** With `incorrect_offset`. */
+      /** Present with `incorrect_offset`. */
       readonly correctOffset?: number;
     }
   | {
@@ -82,14 +77,14 @@ export type StorageRefusal =
   | { readonly kind: 'cursor'; readonly tag: 'reset' | 'malformed' }
   | { readonly kind: 'revision'; readonly tag: 'invalid_revision' | 'invalid_before_rev' };
 
-/** A refusal that a route turns into its own error union. `side` tells which of two paths it speaks of. */
+/** A refusal, which a route turns into the error union of its function. `side` says which of two paths it concerns. */
 export class StorageError extends Error {
   override readonly name = 'StorageError';
 
   constructor(
     readonly refusal: StorageRefusal,
     readonly side: 'from' | 'to' = 'to',
-    /** Of `upload`: the upload session that keeps the bytes, so that only the commit need be tried again. */
+    /** Set by `upload`: the upload session that keeps the bytes, so that only the commit needs a retry. */
     readonly uploadSession?: string,
   ) {
     super(`${refusal.kind}/${refusal.tag}`);
@@ -101,7 +96,7 @@ export type StoredWriteMode =
   | { readonly tag: 'overwrite' }
   | { readonly tag: 'update'; readonly rev: string };
 
-/** CommitInfo of the wire. */
+/** The API's CommitInfo. */
 export interface Commit {
   /** A path or `id:…` */
   readonly path: string;
@@ -111,7 +106,7 @@ export interface Commit {
   readonly clientModifiedMs?: number;
 }
 
-/** Bytes on their way in. `contentHash`, when given, must be theirs; more than `maxBytes` is refused. */
+/** A request body. It is refused if it does not match `contentHash`, when given, or exceeds `maxBytes`. */
 export interface Incoming {
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly contentHash?: string;
@@ -119,16 +114,15 @@ export interface Incoming {
 }
 
 export interface UploadOptions {
-  /** What becomes of the bytes when the commit is refused: kept in a session (if left out), or dropped. */
+  /** Whether an upload session keeps the bytes of a refused commit. Default: `kept`. */
   readonly refusedBytes?: 'kept' | 'dropped';
   /**
-   * How long the commit waits for its turn: until this is aborted, whose reason is then thrown. If left out, as long as a
-   * client may be kept waiting.
+   * Aborts the wait for the commit's turn; its reason is then thrown. Default: the longest time that a client may wait.
    */
   readonly until?: AbortSignal;
 }
 
-/** One of several pieces in one body, and where in its session it goes. */
+/** One of several pieces in one body, and its position in its session. */
 export interface SessionPiece {
   readonly session: string;
   readonly offset: number;
@@ -136,7 +130,7 @@ export interface SessionPiece {
   readonly close: boolean;
 }
 
-/** What became of one entry of a batch: each succeeds or is refused by itself. */
+/** The result of one entry of a batch; each succeeds or is refused on its own. */
 export type Outcome<T> = T | StorageError;
 
 export interface ListingScope {
@@ -151,29 +145,29 @@ export interface StoredPage {
   readonly hasMore: boolean;
 }
 
-/** Where names are looked for: in all that is below a folder, live or deleted. */
+/** The scope of a search: all live or all deleted items below a folder. */
 export interface NameScope {
   readonly path: string;
   readonly deleted: boolean;
 }
 
-/** Which names are looked for. */
+/** The condition for names in a search. */
 export interface NameFilter {
-  /** Texts that every such name has, so that other names are passed over without a call of `matches`. */
+  /** Texts that each matching name contains; `matches` is called only for names with all of them. */
   readonly parts: readonly string[];
   readonly matches: (nameKey: string) => boolean;
 }
 
 /**
- * How to go through names: those whose key (`foldName`) is or begins with `text`, those with a word that is or begins with
- * it, or all of them, the last changed first, or all that are in the folder, in no order.
+ * The index to search by: names (keys of `foldName`) or words that equal `text` or begin with it; all changes, newest
+ * first; or everything below the folder, in no order.
  */
 export type NameLookup =
   | { readonly by: 'name' | 'word'; readonly text: string; readonly exact: boolean }
   | { readonly by: 'change' }
   | { readonly by: 'folder' };
 
-/** Whose cursor: it works for no one else. */
+/** The owner of a cursor; the cursor works for nobody else. */
 export interface CursorOwner {
   readonly namespace: string;
   readonly account: string;
@@ -187,28 +181,33 @@ export interface RevisionPage {
   readonly hasMore: boolean;
 }
 
+/**
+ * The store of a service, as its routes use it: one data directory. Every call names the namespace (an account's home) in
+ * which it works. Paths have the API's form: `''` is the root, others start with `/`. Lookups fold case and NFC; names
+ * keep their case.
+ */
 export interface Storage {
   /**
-   * Makes an empty namespace, or gives one that exists another limit. `limitBytes` bounds what its live files
-   * and their history may take.
+   * Creates an empty namespace, or changes the limit of an existing one. `limitBytes` limits its live files and their
+   * history together.
    */
   createNamespace(namespace: string, limitBytes: number): void;
-  /** `address` is a path, `id:…` or `rev:…`. */
+  /** Returns an item. `address` is a path, `id:…` or `rev:…`. */
   stat(namespace: string, address: string, includeDeleted: boolean): Stored | StoredDeletion;
-  /** Whether something with this `id:…` is there, or could be brought back. */
+  /** Returns whether an item with this `id:…` exists or can be restored. */
   isKnown(namespace: string, id: string): boolean;
-  /** How many items, live or deleted, a lookup by a word goes through; `max` stands for that many or more. */
+  /** Returns the number of live or deleted items that a search by a word examines, at most `max`. */
   countNamed(
     namespace: string,
     deleted: boolean,
     word: { readonly text: string; readonly exact: boolean },
     max: number,
   ): number;
-  /** How many items a lookup by the folder goes through; `max` stands for that many or more. Throws `lookup/…`. */
+  /** Returns the number of items that a search by the folder examines, at most `max`. Throws `lookup/…`. */
   countBelow(namespace: string, scope: NameScope, max: number): number;
   /**
-   * What has a name of `lookup` that passes `filter`, which is given the name's key; each once. A step of the iteration is
-   * a short piece of work, and may find nothing. Throws `lookup/…` for what is no folder.
+   * Yields each item once whose name is found by `lookup` and passes `filter`. A step of the iteration is a short piece
+   * of work, and may find nothing. Throws `lookup/…` unless `scope` is a folder.
    */
   findNames(
     namespace: string,
@@ -217,22 +216,22 @@ export interface Storage {
     filter: NameFilter,
   ): Iterable<readonly (Stored | StoredDeletion)[]>;
   list(owner: CursorOwner, scope: ListingScope, limit: number): StoredPage;
-  /** `limit`: the length of the pages that follow. */
+  /** Returns a cursor from which only later changes follow, in pages of `limit` entries. */
   latestCursor(owner: CursorOwner, scope: ListingScope, limit?: number): string;
   listContinue(owner: CursorOwner, cursor: string): StoredPage;
   /**
-   * Resolves with whether something the cursor covers has changed, at once or when it does. Needs no owner,
-   * as the long poll comes without a token.
+   * Resolves with whether something in the cursor's scope has changed, at once or when it does. Takes no owner, because
+   * the long poll comes without a token.
    */
   awaitChange(cursor: string, timeoutMs: number, signal: AbortSignal): Promise<boolean>;
 
   /**
-   * Resolves once the file would survive a loss of power. Chunks of a body are kept by reference: they must
-   * not be written to again. A refused commit names the upload session that keeps the bytes, unless there is no room or
-   * too many are writing, or `options.refusedBytes` says that nobody would hear of it.
+   * Resolves when the file would survive a loss of power. Keeps references to the body's chunks, which must not be
+   * changed afterwards. A refused commit names the upload session that keeps the bytes, except when the disk is full,
+   * too many calls write, or `options.refusedBytes` is `dropped`.
    */
   upload(namespace: string, commit: Commit, body: Incoming, options?: UploadOptions): Promise<StoredFile>;
-  /** The session's id. */
+  /** Returns the session's id. */
   startSession(
     namespace: string,
     kind: 'sequential' | 'concurrent',
@@ -246,8 +245,8 @@ export interface Storage {
     close: boolean,
   ): Promise<void>;
   /**
-   * `append_batch`: the pieces follow each other in `body`. Nothing is added unless all of it came, is right and is
-   * as long as the pieces (else `body/…`); then each piece is added or refused by itself.
+   * `append_batch`: the pieces follow each other in `body`. Throws `body/…`, and adds nothing, unless the body is
+   * complete, has the right hash and is as long as the pieces together; then each piece is added or refused on its own.
    */
   appendSessions(
     namespace: string,
@@ -260,16 +259,19 @@ export interface Storage {
     commit: Commit,
     body: Incoming,
   ): Promise<StoredFile>;
-  /** `finish_batch_v2`: closed sessions only; outcomes in the order asked. Other calls get their turn in between. */
+  /**
+   * `finish_batch_v2`: takes closed sessions only, and returns the outcomes in the order of the entries. Other calls
+   * run in between.
+   */
   finishSessions(
     namespace: string,
     entries: readonly { readonly session: string; readonly offset: number; readonly commit: Commit }[],
   ): Promise<readonly Outcome<StoredFile>[]>;
 
   /**
-   * The bytes of one revision, each block checked against its hash as it is read: damage throws
-   * `DamagedBlockError`, maybe after good bytes. A file removed meanwhile is still read to its end. `lent`: each
-   * piece is good only until the next one is asked for or the iteration ended, which saves memory.
+   * Yields the bytes of a revision. Each block is checked against its hash when it is read: damage throws
+   * `DamagedBlockError`, possibly after good bytes. A file that is removed meanwhile is still read to its end. `lent`:
+   * each chunk is valid only until the next one is requested or the iteration ends, which saves memory.
    */
   read(
     file: StoredFile,
@@ -278,13 +280,13 @@ export interface Storage {
   ): AsyncIterable<Uint8Array>;
 
   createFolder(namespace: string, path: string, autorename: boolean): Promise<StoredFolder>;
-  /** What was there. `parentRev`: only if the file still has this revision. */
+  /** Deletes an entry and returns it. `parentRev`: only if the file still has this revision. */
   remove(namespace: string, address: string, parentRev?: string): Promise<Stored>;
-  /** Also the history, and what was removed before. */
+  /** Deletes an entry permanently, with its history and earlier deletions at its path. */
   removeForever(namespace: string, address: string, parentRev?: string): Promise<void>;
   /**
-   * A large one is made in steps that nobody sees before the last, after any other. Throws `too_many_write_operations` when
-   * it has waited too long for others, or its folder never rests.
+   * Moves or copies an entry. A large one is prepared in hidden steps, one relocation after another. Throws
+   * `too_many_write_operations` after too long a wait for others, or if its folder keeps changing.
    */
   relocate(
     namespace: string,
@@ -293,8 +295,7 @@ export interface Storage {
     options: { readonly copy: boolean; readonly autorename: boolean },
   ): Promise<Stored>;
   /**
-   * Like `createFolder`, `remove` and `relocate` one after the other; outcomes in order. Other calls get their turn in
-   * between.
+   * Like `createFolder`, `remove` and `relocate` one after the other; outcomes in order. Other calls run in between.
    */
   createFolders(
     namespace: string,
@@ -311,9 +312,8 @@ export interface Storage {
     options: { readonly copy: boolean; readonly autorename: boolean },
   ): Promise<readonly Outcome<Stored>[]>;
   /**
-   * Likewise, but all of them in one change or none: throws the refusal of the first that is refused. Together they may
-   * take along as many entries as one `relocate`. Throws `duplicated_or_nested_paths` when they are many and one needs or
-   * changes what another one changes.
+   * Like `relocateAll`, but as one change, or none: throws the first refusal. The entry limit of `relocate` applies to
+   * all together. Throws `duplicated_or_nested_paths` when they are many and one depends on another.
    */
   relocateTogether(
     namespace: string,
@@ -328,13 +328,13 @@ export interface Storage {
   ): RevisionPage;
   restore(namespace: string, path: string, rev: string): Promise<StoredFile>;
   /**
-   * Every file counts, copies too; contents that only history has count once. Bytes in upload sessions count when they
-   * become a file.
+   * Returns the space in use. Every file counts, copies too; contents that only history has count once. Bytes in upload
+   * sessions count when they become a file.
    */
   usage(namespace: string): { readonly usedBytes: number; readonly limitBytes: number };
   /**
-   * One round of housekeeping, in short steps between the calls of others: ends upload sessions and history that
-   * are past their time, and removes what nothing needs any more. Gives up for now when the disk is too busy.
+   * Runs one round of housekeeping, in short steps between other calls: removes expired upload sessions, expired
+   * history and unreferenced contents. Gives up when the disk is too busy; the next round continues.
    */
   tidy(): Promise<void>;
   close(): Promise<void>;

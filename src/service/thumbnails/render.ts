@@ -12,7 +12,7 @@ export interface Wanted {
   readonly mode: ThumbnailMode;
 }
 
-/** Why there is no thumbnail, as the API calls it. */
+/** The reason for a missing thumbnail, with the API's names. */
 export type NoThumbnail = 'unsupported_image' | 'conversion_error';
 
 /** Maximum encoded size of a thumbnail, in bytes. Only an image at its original size comes near it. */

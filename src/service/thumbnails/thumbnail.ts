@@ -7,7 +7,7 @@ const ENDINGS = new Set('jpg jpeg png tiff tif gif webp ppm bmp'.split(' '));
 /** Maximum size of a source image, in bytes: 20 MB, as at the real service. */
 const SOURCE_MAX_BYTES = 20 * 1024 * 1024;
 
-/** Why there is no thumbnail, as the API calls it; `busy`: too many are being made. */
+/** The reason for a missing thumbnail, with the API's names; `busy`: too many are being made. */
 type ThumbnailFailure = NoThumbnail | 'unsupported_extension' | 'busy';
 
 /** Whether a file may be an image, by its name and size; its bytes may still be none. */

@@ -1,10 +1,10 @@
-/** Redis' answers as the types they must have; anything else is a mistake of ours, or no Redis. */
+/** Returns an answer of Redis as text. Any other type is a bug, or the server is not Redis. */
 export function textOf(answer: unknown): string {
   if (typeof answer !== 'string') throw new TypeError(`Redis answered ${typeof answer} instead of a text`);
   return answer;
 }
 
-/** `undefined` where there is nothing. */
+/** Returns an answer of Redis as text, or `undefined` for none. */
 export function textOrNothing(answer: unknown): string | undefined {
   return answer === null ? undefined : textOf(answer);
 }

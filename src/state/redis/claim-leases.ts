@@ -2,25 +2,25 @@ import type { Clock } from '../../util/clock.ts';
 import type { Claim } from '../locks.ts';
 import { RunningClaims } from '../running-claims.ts';
 
-/** How long the claims of a gateway that died stay in the way of locks, in ms. */
+/** How long the claims of a killed gateway keep preventing locks, in ms. */
 const LEASE_MS = 15_000;
-/** Two renewals may fail before a lease runs out. */
+/** Time between renewals, in ms. Two renewals may fail before a lease expires. */
 const RENEW_EVERY_MS = LEASE_MS / 3;
-/** How often a waiting lock looks whether another gateway's request has ended, in ms. */
+/** How often a waiting lock checks whether another gateway's request has ended, in ms. */
 const LOOK_EVERY_MS = 100;
 
 export interface ClaimLeasesParts {
   readonly clock: Clock;
-  /** Makes the claims of one request last another `leaseMs`. Whether they were still there. */
+  /** Extends the lease of one request's claims by `leaseMs`. Returns whether they still existed. */
   readonly renew: (id: string, claims: readonly Claim[], leaseMs: number) => Promise<boolean>;
 }
 
-/** Keeps the claims of this gateway's requests in the shared state for as long as these run. */
+/** Keeps the claims of this gateway's requests in the shared state while the requests run. */
 export class ClaimLeases {
   readonly leaseMs = LEASE_MS;
   readonly #parts: ClaimLeasesParts;
   readonly #running = new RunningClaims();
-  /** Those that were not there at a renewal: until then a lock may have been granted in spite of them. */
+  /** Ids of claims that had expired at a renewal: a lock may have been granted in spite of them. */
   readonly #lapsed = new Set<string>();
   #renewing = new AbortController();
 
@@ -32,7 +32,7 @@ export class ClaimLeases {
     this.#running.add(id, claims);
     if (this.#running.size > 1) return;
     this.#renewing = new AbortController();
-    // It only ends by its signal.
+    // Rejects only when its signal aborts.
     this.#renewAll(this.#renewing.signal).catch(() => {});
   }
 
@@ -42,14 +42,17 @@ export class ClaimLeases {
     if (this.#running.size === 0) this.#renewing.abort();
   }
 
-  /** Whether the claims of `id` have been there all the time. Rejects when Redis cannot be asked. */
+  /** Returns whether the claims of `id` have existed without interruption. Rejects when Redis does not answer. */
   async hold(id: string): Promise<boolean> {
     const claims = this.#running.of(id);
     if (claims) await this.#renew(id, claims);
     return claims !== undefined && !this.#lapsed.has(id);
   }
 
-  /** Resolves when the claims of `id` have ended, or after a moment if another gateway has them: their end is not announced. */
+  /**
+   * Resolves when the claims of `id` have ended; for another gateway's claims, whose end is not announced, after a
+   * moment.
+   */
   ended(id: string, signal: AbortSignal): Promise<void> {
     return this.#running.has(id)
       ? this.#running.ended(id, signal)
@@ -59,7 +62,7 @@ export class ClaimLeases {
   async #renewAll(signal: AbortSignal): Promise<void> {
     for (;;) {
       await this.#parts.clock.sleep(RENEW_EVERY_MS, signal);
-      // One that fails is tried again after the same time. All are sent at once, before any that ends meanwhile is.
+      // A failed renewal is repeated after the same time. All are sent at once, before any of the requests ends.
       const renewals = this.#running.all().map(([id, claims]) => this.#renew(id, claims).catch(() => {}));
       await Promise.all(renewals);
     }

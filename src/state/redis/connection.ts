@@ -1,29 +1,32 @@
 import { createClient, RESP_TYPES } from '@redis/client';
-import type { Clock } from '../../util/clock.ts';
+import { ageMs, type Clock, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { waitAtMost } from '../../util/wait.ts';
 import { StateUnavailable } from '../errors.ts';
-import { asStateError, redacted } from './failure.ts';
+import { asStateError, isLoading, redacted } from './failure.ts';
 
-/** Until a command must be answered, reconnecting included: longer than a failover, shorter than a client's patience. */
+/** Deadline of a command, including reconnection, in ms: longer than a failover, shorter than clients wait. */
 export const ANSWER_MS_MAX = 10_000;
 
-/** Until a connection must have been made, ms. */
+/** Deadline of a connection attempt, in ms. */
 const CONNECT_MS_MAX = 5_000;
 
-/** A connection on which nothing came for so long is dead, ms: pings make sure that something comes on a live one. */
+/** A connection that received nothing for this long is closed, in ms; pings make a live one receive something. */
 const SILENCE_MS_MAX = 15_000;
 const PING_EVERY_MS = 5_000;
 
-/** Between two attempts to reconnect, ms: from the first to the most. */
+/** Shortest time between two attempts to reconnect, in ms; the longest follows. */
 const RECONNECT_MS = 50;
 const RECONNECT_MS_MAX = 2_000;
 
-/** Commands that wait for an answer; far beyond what clients ask at once, and a bound when Redis is away. */
+/** How long a command waits before it is repeated to a Redis that is loading its data, in ms. */
+const LOADING_MS = 100;
+
+/** Maximum number of unanswered commands: far above normal use, and a bound while Redis is unreachable. */
 const WAITING_MAX = 100_000;
 
 export interface ConnectionOptions {
-  /** `redis://` or `rediss://`. */
+  /** Address, `redis://` or `rediss://`. */
   readonly url: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -31,9 +34,12 @@ export interface ConnectionOptions {
 
 type Client = ReturnType<typeof clientFor>;
 
-/** The one connection of a process. It reconnects for ever; a command that finds no Redis fails in time. */
+/**
+ * The only connection of a process. It reconnects without limit; a command fails at its deadline while Redis is
+ * unreachable.
+ */
 export class Connection {
-  /** For messages; without the password. */
+  /** Address for messages, without the password. */
   readonly shownUrl: string;
   readonly #client: Client;
   readonly #clock: Clock;
@@ -46,7 +52,7 @@ export class Connection {
     this.shownUrl = redacted(url);
     this.#clock = clock;
     this.#log = log;
-    // A Redis that cannot be reached at start is an error of the setting; later it is waited for.
+    // An unreachable Redis at start means a wrong setting; later the connection waits for it.
     this.#client = clientFor(url, (retries) =>
       this.#wasReady ? Math.min(RECONNECT_MS * 2 ** Math.min(retries, 16), RECONNECT_MS_MAX) : false,
     );
@@ -54,7 +60,7 @@ export class Connection {
     this.#client.on('ready', () => this.#found());
   }
 
-  /** Throws `StateUnavailable`. */
+  /** Connects. Throws `StateUnavailable`. */
   async connect(): Promise<void> {
     try {
       await this.#inTime(() => this.#client.connect());
@@ -65,28 +71,32 @@ export class Connection {
     }
   }
 
-  /** The answer to one command. Throws `StateUnavailable`; what was sent by then may or may not have happened. */
+  /** Returns the answer to one command. Throws `StateUnavailable`; the command may have taken effect nevertheless. */
   command(...words: (string | Buffer)[]): Promise<unknown> {
-    return this.#inTime((abortSignal) => this.#client.sendCommand(words, { abortSignal }));
+    return this.#inTime((abortSignal) =>
+      this.#whenLoaded(() => this.#client.sendCommand(words, { abortSignal }), abortSignal),
+    );
   }
 
-  /** As `command`, for an answer that is bytes. */
+  /** Like `command`, for an answer in bytes. */
   bytes(...words: (string | Buffer)[]): Promise<unknown> {
     const typeMapping = { [RESP_TYPES.BLOB_STRING]: Buffer };
-    return this.#inTime((abortSignal) => this.#client.sendCommand(words, { abortSignal, typeMapping }));
+    return this.#inTime((abortSignal) =>
+      this.#whenLoaded(() => this.#client.sendCommand(words, { abortSignal, typeMapping }), abortSignal),
+    );
   }
 
-  /** Runs a Lua script, which nothing else can come between. Redis keeps it compiled by its text. */
+  /** Runs a Lua script atomically. Redis keeps the compiled script by its text. */
   script(text: string, keys: readonly string[], words: readonly (string | Buffer)[]): Promise<unknown> {
     return this.command('EVAL', text, String(keys.length), ...keys, ...words);
   }
 
-  /** Waits for the answers that are outstanding, and takes no more commands. */
+  /** Refuses new commands, and waits for the outstanding answers. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     const closing = this.#inTime(() => this.#client.close());
     this.#isClosed = true;
-    // A Redis that does not answer any more must not hold up the end.
+    // A Redis that no longer answers must not delay the shutdown.
     await closing.catch(() => {});
     this.#client.destroy();
   }
@@ -104,8 +114,25 @@ export class Connection {
     } catch (error) {
       throw asStateError(error, this.shownUrl);
     } finally {
-      // What was not sent by then must not be done after its failure was told.
+      // A command that was not sent by then must not run after its failure was reported.
       late.abort();
+    }
+  }
+
+  /**
+   * Repeats a command that Redis refuses because it has just started and is still loading its data: it has not executed
+   * the command. Throws that refusal when there is no time left for another attempt.
+   */
+  async #whenLoaded<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const begun = momentNow(this.#clock);
+    for (;;) {
+      try {
+        return await send();
+      } catch (error) {
+        const isOver = ageMs(this.#clock, begun) + LOADING_MS >= ANSWER_MS_MAX;
+        if (!isLoading(error) || isOver) throw error;
+        await this.#clock.sleep(LOADING_MS, signal);
+      }
     }
   }
 
@@ -130,13 +157,13 @@ function asError(error: unknown): Error {
 function clientFor(url: string, reconnectStrategy: (retries: number) => number | false) {
   return createClient({
     url,
-    // The older protocol says all that is needed, and every proxy in front of Redis knows it.
+    // The older protocol is sufficient, and every proxy in front of Redis supports it.
     RESP: 2,
     maintNotifications: 'disabled',
     disableClientInfo: true,
     name: 'davgate',
     pingInterval: PING_EVERY_MS,
-    // Its own 5 s would be over before ours.
+    // The library's own limit of 5 s would expire before ours.
     commandOptions: { timeout: 0 },
     commandsQueueMaxLength: WAITING_MAX,
     socket: { connectTimeout: CONNECT_MS_MAX, socketTimeout: SILENCE_MS_MAX, reconnectStrategy },

@@ -1,15 +1,15 @@
 import type { Connection } from './connection.ts';
 
-/** What a drive's stores work on. */
+/** The connection and keys of a drive's stores. */
 export interface DriveStore {
   readonly connection: Connection;
-  /** The Redis key that is called `name` in this drive. */
+  /** Returns the Redis key of `name` in this drive. */
   readonly key: (name: string) => string;
 }
 
 /**
- * Keys of one drive begin alike: `davgate:{drive}:`. The braces are Redis' own sign for keys that belong on
- * one node, as those do that one script changes.
+ * Returns the store of a drive. Its keys begin with `davgate:{drive}:`; the braces make a Redis cluster keep them on
+ * one node, as a script requires for all its keys.
  */
 export function driveStore(connection: Connection, drive: string): DriveStore {
   return { connection, key: (name) => `davgate:{${drive}}:${name}` };

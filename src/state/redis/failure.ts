@@ -1,35 +1,41 @@
 import { ErrorReply } from '@redis/client';
 import { StateUnavailable, StateUnwritable } from '../errors.ts';
 
-/** The address as it may be shown: logs and error messages hold no password. */
+/** Returns the address without the password, for logs and messages. */
 export function redacted(url: string): string {
   const shown = new URL(url);
   if (shown.password !== '') shown.password = '***';
   return shown.href;
 }
 
-/** The typed error for what went wrong with Redis; `shownUrl` is redacted. A fault of our own stays as it is. */
+/** Returns the typed error for a failure of Redis; `shownUrl` is redacted. Other errors stay unchanged. */
 export function asStateError(error: unknown, shownUrl: string): unknown {
   if (error instanceof StateUnavailable || error instanceof StateUnwritable) return error;
-  // As a full disk is where the state is on one: what has to be stored has no room, and all else goes on.
+  // A full Redis is treated like a full disk: writes fail, and everything else continues.
   if (error instanceof ErrorReply && FULL.test(error.message))
     return new StateUnwritable(shownUrl, 'its memory is full; raise maxmemory or free some', error);
   const reason = error instanceof ErrorReply ? replyReason(error.message) : connectionReason(error);
   return reason === undefined ? error : new StateUnavailable(shownUrl, reason, error);
 }
 
+/** Whether Redis refused a command because it is still loading its data after a start. */
+export function isLoading(error: unknown): boolean {
+  return error instanceof ErrorReply && LOADING.test(error.message);
+}
+
 const FULL = /^OOM\b/;
+const LOADING = /^LOADING\b/;
 
 const CHECK_LOGIN = 'check the user and password in the URL';
 
-/** What Redis answers when it is Redis that cannot, by the first word. */
+/** Answers of Redis, by their first word, that report a failure of Redis itself. */
 const REPLIES: readonly (readonly [start: RegExp, reason: string])[] = [
   [/^NOAUTH\b/, `it wants a password; ${CHECK_LOGIN}`],
   [/^WRONGPASS\b|^ERR (invalid password|AUTH\b)/, `it refuses the password; ${CHECK_LOGIN}`],
   [/^NOPERM\b/, 'this user may not do all that is needed; allow it the keys davgate* and all data commands'],
   [/^MISCONF\b/, 'it cannot write to its disk; check its disk and its log'],
   [/^READONLY\b/, 'it is a replica that takes no writes; give the address of the primary'],
-  [/^LOADING\b/, 'it is still loading its data; try again in a moment'],
+  [LOADING, 'it is still loading its data; try again in a moment'],
   [/^BUSY\b/, 'it is busy with a long script; try again in a moment'],
   [/^MASTERDOWN\b/, 'it has lost its primary; check the replication'],
   [/^NOREPLICAS\b/, 'it has too few replicas to take writes; check them'],
@@ -59,7 +65,7 @@ function connectionReason(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const known = CODES[code];
   if (known !== undefined) return known;
-  // What the client library and TLS say of a connection holds no part of the URL but the host.
+  // Messages of the client library and of TLS contain no part of the URL except the host.
   const said = error instanceof Error ? error.message || code : String(error);
   return `the connection failed (${said}); check that Redis runs and is reachable`;
 }

@@ -1,10 +1,10 @@
 import { listOf, textOrNothing } from './answers.ts';
 import type { Connection } from './connection.ts';
 
-/** Fields that one command names: Redis does nothing else meanwhile. */
+/** Maximum number of fields in one command, because Redis does nothing else meanwhile. */
 const FIELDS_MAX = 1_000;
 
-/** The fields of a hash that are there, in questions of bearable size. */
+/** Returns the existing fields of a hash, read in commands of bounded size. */
 export async function fieldsOf(
   connection: Connection,
   key: string,

@@ -2,7 +2,7 @@ import { type Intents, intentOfText, textOfIntent } from '../intents.ts';
 import { textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 
-/** Intents: a hash by id, a handful at most. */
+/** Intents: a hash by id, with few entries. */
 export function redisIntents({ connection, key }: DriveStore): Intents {
   const intents = key('intents');
   return {
@@ -14,7 +14,7 @@ export function redisIntents({ connection, key }: DriveStore): Intents {
     async note(intent) {
       await connection.command('HSET', intents, intent.id, textOfIntent(intent));
     },
-    async crossOut(ids) {
+    async remove(ids) {
       if (ids.length > 0) await connection.command('HDEL', intents, ...ids);
     },
   };

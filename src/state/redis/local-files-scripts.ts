@@ -1,11 +1,11 @@
 import { PATHS_LUA } from './paths-script.ts';
 
 /**
- * KEYS: 1 facts as JSON of texts, by key; 2 contents by number; 3 and 4 the index of the keys; 5 the keys by
- * their number, which is their age; 6 `bytes` of all contents, and the last `number`.
+ * KEYS: 1 metadata as JSON strings, by key; 2 contents by number; 3 and 4 the index of the keys; 5 the keys by their
+ * number, which is their age; 6 `bytes` of all contents, and the last `number`.
  */
 export const LOCAL_FILES_LUA = `${PATHS_LUA}
--- Takes a file from its place; its content stays.
+-- Removes a file from its path; its content stays.
 local function lift(key)
   local file = cjson.decode(redis.call('HGET', KEYS[1], key))
   redis.call('HDEL', KEYS[1], key)
@@ -30,7 +30,7 @@ local function new_number()
   return string.format('%d', redis.call('HINCRBY', KEYS[6], 'number', 1))
 end
 
--- There is no total until the first file is set aside.
+-- There is no total before the first file is stored.
 local function make_room(bytes_max)
   while tonumber(redis.call('HGET', KEYS[6], 'bytes') or '0') > tonumber(bytes_max) do
     local oldest = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
@@ -39,7 +39,7 @@ local function make_room(bytes_max)
   end
 end
 
--- What of a path or key follows its first names: those of a path and its key may differ in length.
+-- Returns the rest of a path or key after its first names; those of a path and of its key may differ in length.
 local function after(text, names)
   local slash = 1
   for _ = 1, names do
@@ -49,7 +49,7 @@ local function after(text, names)
   return string.sub(text, slash)
 end
 
--- Puts files at their places below ARGV[2], which is called ARGV[3]; what is there already goes.
+-- Puts files at their paths below ARGV[2], whose path is ARGV[3]; replaces existing files.
 local function settle(moving)
   for _, key in ipairs(at_and_below(KEYS[3], ARGV[2])) do remove(key) end
   local stem = ARGV[2] == '/' and '' or ARGV[2]
@@ -100,7 +100,10 @@ local moving = {}
 for index, key in ipairs(at_and_below(KEYS[3], ARGV[1])) do moving[index] = {key = key, file = lift(key)} end
 settle(moving)`;
 
-/** ARGV: as MOVE, limit, and ids for the copies. How many ids are needed; nothing is done when they are too few. */
+/**
+ * ARGV: as MOVE, limit, and ids for the copies. Returns the number of ids it needs, and changes nothing when there are
+ * too few.
+ */
 export const COPY = `${LOCAL_FILES_LUA}
 local keys = at_and_below(KEYS[3], ARGV[1])
 if #keys > #ARGV - 5 then return #keys end

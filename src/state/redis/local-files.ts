@@ -10,8 +10,8 @@ import type { DriveStore } from './drive-keys.ts';
 import { COPY, FORGET, IN, MOVE, PUT, READ, TOUCH, WITHIN } from './local-files-scripts.ts';
 
 /**
- * Set-aside files: their facts and their content apart, so that listings and moves touch no content.
- * `bytesMax`: what all of the drive may take together.
+ * Local files, with metadata and content apart, so that listings and moves read no content. `bytesMax`: maximum size of
+ * all local files of the drive.
  */
 export function redisLocalFiles({ connection, key }: DriveStore, bytesMax: number): LocalFileStore {
   const facts = key('asides');
@@ -51,7 +51,7 @@ export function redisLocalFiles({ connection, key }: DriveStore, bytesMax: numbe
     async copy(from, to, newId) {
       if (keyOf(from) === keyOf(to)) return;
       const ids: string[] = [];
-      // Redis says how many there are as long as it was given too few ids; meanwhile there may be more.
+      // Redis returns the required number of ids while it gets too few; meanwhile the number may grow.
       for (;;) {
         const wanted = numberOf(await run(COPY, ...wayOf(from, to), limit, ...ids));
         if (wanted <= ids.length) return;
@@ -61,13 +61,13 @@ export function redisLocalFiles({ connection, key }: DriveStore, bytesMax: numbe
   };
 }
 
-/** Both keys, the new path before which names are put, and how many names the old one has. */
+/** Returns both keys, the new path, and the number of names in the old path. */
 function wayOf(from: Path, to: Path): string[] {
   const stem = (text: string) => (text === ROOT ? '' : text);
   return [keyOf(from), keyOf(to), stem(to), String(namesOf(from).length)];
 }
 
-/** Numbers as texts: scripts write the facts anew, and Lua rounds numbers. */
+/** Returns metadata with numbers as strings: scripts rewrite the metadata, and Lua rounds numbers. */
 function textOf({ path, id, rev, modifiedMs }: LocalFile, sizeBytes: number): string {
   return JSON.stringify({ path, id, rev, modifiedMs: String(modifiedMs), sizeBytes: String(sizeBytes) });
 }

@@ -1,18 +1,18 @@
 import { PATHS_LUA } from './paths-script.ts';
 
 /**
- * KEYS: 1 a hash with, of each token, the `lock` that was given, its `span` of time and its `place`; 2 the places,
- * all with score 0, so that they sort as texts: `key NUL scope depth NUL token`, scope and depth by their first
- * letters; 3 the tokens by the time of their end; 4 a hash with the claims of each request as JSON; 5 their places,
- * `key NUL depth NUL id NUL number`; 6 the requests' ids by the end of their lease, in ms by the clock of Redis;
- * 7 the locks of each user, `principal NUL token`, all with score 0.
+ * KEYS: 1 a hash with the `lock`, the `span` of time and the `place` of each token; 2 the places, all with score 0, so
+ * that they sort as texts: `key NUL scope depth NUL token`, scope and depth by their first letters; 3 the tokens by the
+ * time of their end; 4 a hash with the claims of each request as JSON; 5 their places, `key NUL depth NUL id NUL
+ * number`; 6 the requests' ids by the end of their lease, in ms by the clock of Redis; 7 the locks of each user,
+ * `principal NUL token`, all with score 0.
  */
 const LOCKS_LUA = `${PATHS_LUA}
 local function fact(what, token)
   return redis.call('HGET', KEYS[1], what .. ' ' .. token)
 end
 
--- What stands after the key in a place, field by field.
+-- Returns the fields after the key in a place.
 local function fields_of(place)
   local fields = {}
   for field in string.gmatch(place, '%z([^%z]*)') do fields[#fields + 1] = field end
@@ -35,12 +35,12 @@ local function append(list, more)
   return list
 end
 
--- All of the root's own are in the range below it.
+-- Everything is below the root, so its range includes its own places.
 local function places_within(places, key)
   return append(key == '/' and {} or places_at(places, key), below(places, key))
 end
 
--- At the key, and with depth infinity above it.
+-- Returns the places at the key, and those above it with depth infinity.
 local function places_covering(places, key)
   if redis.call('ZCARD', places) == 0 then return {} end
   local found = places_at(places, key)
@@ -53,7 +53,7 @@ local function places_covering(places, key)
   return found
 end
 
-local function told(places)
+local function facts_of(places)
   local texts = {}
   for _, place in ipairs(places) do
     local token = token_of(place)
@@ -90,7 +90,7 @@ local function end_claims(id)
   redis.call('ZREM', KEYS[6], id)
 end
 
--- Gateways that died have left theirs behind.
+-- Removes the claims of gateways that were killed.
 local function end_old_claims()
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[6], '-inf', now_ms())) do end_claims(id) end
 end
@@ -101,8 +101,8 @@ local function enter_claims(id, text, lease_ms)
   redis.call('ZADD', KEYS[6], string.format('%.0f', now_ms() + lease_ms), id)
 end
 
--- A claim on something that a lock would protect, as JSON, with its id.
-local function claim_in_the_way(key, depth)
+-- Returns a claim that conflicts with the lock, as JSON, with its id.
+local function conflicting_claim(key, depth)
   if redis.call('ZCARD', KEYS[5]) == 0 then return false end
   end_old_claims()
   local met = places_covering(KEYS[5], key)
@@ -116,8 +116,9 @@ end
 `;
 
 /**
- * ARGV: now, token, scope, depth, end, lock, span, key of the path, user, and how many locks a resource and a user may
- * have. `taken`; or `conflict`, a lock and its span; or `claim` and that; or `full` and what is.
+ * ARGV: now, token, scope, depth, end, lock, span, key of the path, user, and the maximum number of locks on a resource
+ * and of a user. Returns `taken`; or `conflict`, a lock and its span; or `claim` and the claim; or `full` and the
+ * limit.
  */
 export const CREATE = `${LOCKS_LUA}
 local now, token, ends, lock, span, key = ARGV[1], ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
@@ -127,9 +128,9 @@ if fact('place', token) then return redis.error_reply('DAVGATE there is a lock w
 local met = places_covering(KEYS[2], key)
 if depth == 'i' then append(met, below(KEYS[2], key)) end
 for _, place in ipairs(met) do
-  if scope == 'e' or scope_of(place) == 'e' then return append({'conflict'}, told({place})) end
+  if scope == 'e' or scope_of(place) == 'e' then return append({'conflict'}, facts_of({place})) end
 end
-local claim = claim_in_the_way(key, depth)
+local claim = conflicting_claim(key, depth)
 if claim then return {'claim', claim} end
 local user = ARGV[9]
 if #places_covering(KEYS[2], key) >= tonumber(ARGV[10]) then return {'full', 'resource'} end
@@ -142,18 +143,18 @@ redis.call('ZADD', KEYS[3], ends, token)
 redis.call('ZADD', KEYS[7], 0, user .. '\\0' .. token)
 return {'taken'}`;
 
-/** ARGV: id, claims, lease in ms. For each claim, the locks that cover it and those within it. */
+/** ARGV: id, claims, lease in ms. Returns for each claim the locks that cover it and those within it. */
 export const CLAIM = `${LOCKS_LUA}
 end_old_claims()
 enter_claims(ARGV[1], ARGV[2], ARGV[3])
 local protections = {}
 for _, claim in ipairs(cjson.decode(ARGV[2])) do
-  protections[#protections + 1] = told(places_covering(KEYS[2], claim.key))
-  protections[#protections + 1] = claim.depth == 'i' and told(places_within(KEYS[2], claim.key)) or {}
+  protections[#protections + 1] = facts_of(places_covering(KEYS[2], claim.key))
+  protections[#protections + 1] = claim.depth == 'i' and facts_of(places_within(KEYS[2], claim.key)) or {}
 end
 return protections`;
 
-/** ARGV: id, claims, lease in ms. Whether they were still there. */
+/** ARGV: id, claims, lease in ms. Returns whether they still existed. */
 export const RENEW_CLAIMS = `${LOCKS_LUA}
 local held = redis.call('HEXISTS', KEYS[4], ARGV[1])
 enter_claims(ARGV[1], ARGV[2], ARGV[3])
@@ -177,8 +178,8 @@ return drop(ARGV[1])`;
 
 /** ARGV: key of the path. */
 export const COVERING = `${LOCKS_LUA}
-return told(places_covering(KEYS[2], ARGV[1]))`;
+return facts_of(places_covering(KEYS[2], ARGV[1]))`;
 
 /** ARGV: key of the path. */
 export const WITHIN = `${LOCKS_LUA}
-return told(places_within(KEYS[2], ARGV[1]))`;
+return facts_of(places_within(KEYS[2], ARGV[1]))`;

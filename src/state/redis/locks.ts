@@ -25,7 +25,7 @@ import {
   WITHIN,
 } from './locks-scripts.ts';
 
-/** What is in the way of a new lock is looked for, and the lock entered, in one script, whichever gateway asks. */
+/** Locks in Redis. One script checks for conflicts and creates the lock, so that gateways do not interfere. */
 export function redisLocks(
   { connection, key }: DriveStore,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
@@ -36,7 +36,7 @@ export function redisLocks(
   ];
   const run = (text: string, ...words: string[]) => connection.script(text, keys, words);
   const within = async (nowMs: number, path: Path) =>
-    alive(nowMs, locksOf(textsOf(await run(WITHIN, keyOf(path)))));
+    current(nowMs, locksOf(textsOf(await run(WITHIN, keyOf(path)))));
   const leases = new ClaimLeases({
     clock,
     renew: async (id, claims, leaseMs) => {
@@ -72,7 +72,7 @@ export function redisLocks(
     claimsHold: (id) => leases.hold(id),
     async endClaims(id) {
       leases.end(id);
-      // What Redis does not hear of now runs out by itself.
+      // Claims that Redis is not asked to end expire.
       await run(END_CLAIMS, id).catch(() => {});
     },
     claimsEnd: (id, signal) => leases.ended(id, signal),
@@ -82,13 +82,13 @@ export function redisLocks(
       return lasting === undefined ? undefined : lockOf(lasting, span);
     },
     release: async (token) => numberOf(await run(RELEASE, token)) === 1,
-    covering: async (nowMs, path) => alive(nowMs, locksOf(textsOf(await run(COVERING, keyOf(path))))),
+    covering: async (nowMs, path) => current(nowMs, locksOf(textsOf(await run(COVERING, keyOf(path))))),
     within,
     all: (nowMs) => within(nowMs, ROOT),
   };
 }
 
-/** Claims as the scripts read them. */
+/** Returns claims as the scripts read them. */
 function textOf(claims: readonly Claim[]): string {
   return JSON.stringify(
     claims.map(({ root, depth }) => ({ root, key: keyOf(root), depth: depth === 'infinity' ? 'i' : '0' })),
@@ -100,16 +100,16 @@ function claimOf(text: string): RunningClaim {
   return { id, root, depth: depth === 'i' ? 'infinity' : '0' };
 }
 
-/** From `covering, within, covering, within, …`. */
+/** Parses `covering, within, covering, within, …`. */
 function protectionsOf(nowMs: number, answers: readonly unknown[]): Protection[] {
-  const groups = answers.map((answer) => alive(nowMs, locksOf(textsOf(answer))));
+  const groups = answers.map((answer) => current(nowMs, locksOf(textsOf(answer))));
   const protections: Protection[] = [];
   for (let index = 0; index < groups.length; index += 2)
     protections.push({ covering: groups[index] ?? [], within: groups[index + 1] ?? [] });
   return protections;
 }
 
-/** From `lasting, span, lasting, span, …`. */
+/** Parses `lasting, span, lasting, span, …`. */
 function locksOf(texts: readonly string[]): Lock[] {
   const locks: Lock[] = [];
   for (let index = 0; index < texts.length; index += 2)
@@ -121,6 +121,6 @@ function lockOf(lasting: string, span: string): Lock {
   return { ...JSON.parse(lasting), ...JSON.parse(span) }; // as `create` and `refresh` wrote them
 }
 
-function alive(nowMs: number, locks: readonly Lock[]): readonly Lock[] {
+function current(nowMs: number, locks: readonly Lock[]): readonly Lock[] {
   return locks.filter((lock) => lock.expiresMs > nowMs);
 }

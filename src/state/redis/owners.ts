@@ -4,7 +4,7 @@ import { textOrNothing } from './answers.ts';
 import type { Connection } from './connection.ts';
 import { driveStore } from './drive-keys.ts';
 
-/** A text a drive. The first gateway says whose it is; others may be at work with it, so it stays. */
+/** Owners: one string per drive. Only the first gateway sets it, because others may be using the state. */
 export function redisOwners(connection: Connection): Owners {
   const keyFor = (drive: string) => driveStore(connection, drive).key('owner');
   const get = async (drive: string) => {

@@ -1,7 +1,7 @@
 /**
- * Lua for things that are found by their path. Two sorted sets, all of whose scores are 0, are their index:
- * one has the keys of the paths (`keyOf`), which sort as texts so that all below a folder is one range; the
- * other has `folder NUL key`, for those directly in a folder.
+ * Lua functions for data that is found by path. The index consists of two sorted sets with all scores 0: one has the
+ * keys of the paths (`keyOf`), which sort as texts so that everything below a folder is one range; the other has
+ * `folder NUL key`, for the direct children of a folder.
  */
 export const PATHS_LUA = `
 local function parent_of(key)
@@ -18,7 +18,7 @@ local function leave(places, folders, key)
   redis.call('ZREM', folders, parent_of(key) .. '\\0' .. key)
 end
 
--- "0" is the character after "/": between the two lies every name below, and nothing else.
+-- "0" is the character after "/", so this range has all paths below the folder.
 local function below(places, key)
   local stem = key == '/' and '' or key
   return redis.call('ZRANGEBYLEX', places, '[' .. stem .. '/', '(' .. stem .. '0')
@@ -34,7 +34,7 @@ local function directly_in(folders, folder)
   local found = {}
   for _, member in ipairs(redis.call('ZRANGEBYLEX', folders, '[' .. folder .. '\\0', '(' .. folder .. '\\1')) do
     local key = string.sub(member, #folder + 2)
-    -- The root is its own parent, and not in itself.
+    -- The root is its own parent, but not its own child.
     if key ~= folder then found[#found + 1] = key end
   end
   return found

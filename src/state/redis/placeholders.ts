@@ -4,7 +4,7 @@ import { textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 import { PATHS_LUA } from './paths-script.ts';
 
-/** Held files: a hash by the key of the path, and its index. */
+/** Placeholders: a hash by the key of the path, and its index. */
 export function redisPlaceholders({ connection, key }: DriveStore): PlaceholderStore {
   const holds = key('holds');
   const keys = [holds, key('hold-places'), key('hold-folders')];

@@ -8,7 +8,7 @@ import { numberOf, textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 import { fieldsOf, inPieces } from './fields.ts';
 
-/** Dead properties: a hash by id of JSON lists, and their version. Redis itself makes each change, in one piece. */
+/** Dead properties: a hash by id of JSON lists, and their version. A script makes each change, atomically. */
 export function redisProperties({ connection, key }: DriveStore): DeadProperties {
   const properties = key('properties');
   const version = key('properties-version');
@@ -42,8 +42,8 @@ export function redisProperties({ connection, key }: DriveStore): DeadProperties
 }
 
 /**
- * The version is the time in microseconds: it grows even if Redis has lost its last changes, so that no
- * version stands for two states.
+ * The version is the time in microseconds: it grows even if Redis has lost its last changes, so that two states never
+ * have the same version.
  */
 const GROW_LUA = `
 local function grow()
@@ -54,7 +54,7 @@ local function grow()
 end
 `;
 
-/** What was set again stays at its place; only texts go through cjson, so nothing is rounded. */
+/** A property that is set again keeps its position. Only strings pass through cjson, so nothing is rounded. */
 const CHANGE = `${GROW_LUA}
 local text = redis.call('HGET', KEYS[1], ARGV[1])
 local list = text and cjson.decode(text) or {}

@@ -5,16 +5,17 @@ import { type DriveStore, driveStore } from './drive-keys.ts';
 import { LOCAL_FILES_LUA } from './local-files-scripts.ts';
 import { PATHS_LUA } from './paths-script.ts';
 
-/** Says that no path is kept under an outdated key any more. */
+/** Key that exists when no data has an outdated key any more. */
 const VERSION_KEY = 'davgate:keys';
 const VERSION = '2';
 
 const PLACES = /^davgate:\{(.*)\}:(?:hold|aside|lock)-places$/s;
 
 /**
- * Puts what is kept under an outdated key where it is found: folding once left seven letters with a mark (`J̌` for one) in
- * another form. Several gateways may do it at once, as each step is one script that finds its work done or undone. A held
- * or set-aside file in whose place another one is by now gets another name; locks on two names that became one both hold.
+ * Moves data with an outdated key to its current key: an older folding left seven letters with a mark (`J̌` for one) in
+ * another form. Several gateways may do it at once, because each step is one script that checks whether its work is
+ * already done. A placeholder or local file whose new key is taken is renamed; two locks whose keys become equal stay
+ * both valid.
  */
 export async function rekeyDrives(connection: Connection): Promise<void> {
   if (textOrNothing(await connection.command('GET', VERSION_KEY)) === VERSION) return;
@@ -24,7 +25,7 @@ export async function rekeyDrives(connection: Connection): Promise<void> {
     await rekeyFiles(store, 'asides', LOCAL_FILE_KEYS, MOVE_LOCAL_FILE);
     await rekeyLocks(store);
   }
-  // A full Redis refuses this: then the next start looks again, and finds nothing to do.
+  // A full Redis refuses this; the next start then searches again, and finds nothing to do.
   await connection.command('SET', VERSION_KEY, VERSION).catch(() => {});
 }
 
@@ -37,7 +38,7 @@ const LOCAL_FILE_KEYS = [
   'aside-totals',
 ] as const;
 
-/** Names of the drives that something is kept for. */
+/** Returns the names of the drives with data. */
 async function drivesOf(connection: Connection): Promise<ReadonlySet<string>> {
   const drives = new Set<string>();
   let cursor = '0';
@@ -88,7 +89,7 @@ async function rekeyLocks({ connection, key }: DriveStore): Promise<void> {
   }
 }
 
-/** A hash. */
+/** Returns a hash. */
 async function fieldsOf(connection: Connection, key: string): Promise<Map<string, string>> {
   const words = textsOf(await connection.command('HGETALL', key));
   const fields = new Map<string, string>();
@@ -97,7 +98,7 @@ async function fieldsOf(connection: Connection, key: string): Promise<Map<string
   return fields;
 }
 
-/** ARGV: outdated key, key, path, facts: Lua would round their numbers. */
+/** ARGV: outdated key, key, path, metadata (complete, because Lua would round its numbers). */
 const MOVE_PLACEHOLDER = `${PATHS_LUA}
 local text = redis.call('HGET', KEYS[1], ARGV[1])
 if not text or redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then return end

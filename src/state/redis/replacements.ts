@@ -2,7 +2,7 @@ import type { Replacement, Replacements } from '../replacements.ts';
 import { textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 
-/** Replacements: a hash by id, a handful at most. */
+/** Replacements: a hash by id, with few entries. */
 export function redisReplacements({ connection, key }: DriveStore): Replacements {
   const relocations = key('relocations');
   return {
@@ -14,7 +14,7 @@ export function redisReplacements({ connection, key }: DriveStore): Replacements
       const text = JSON.stringify({ id, path, waitingAt, purpose, replacement });
       await connection.command('HSET', relocations, id, text);
     },
-    async crossOut(id) {
+    async remove(id) {
       await connection.command('HDEL', relocations, id);
     },
   };

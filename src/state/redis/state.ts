@@ -18,23 +18,23 @@ import { redisReplacements } from './replacements.ts';
 import { redisTimes } from './times.ts';
 
 export interface RedisStateOptions {
-  /** `redis://` or `rediss://`, with user, password and number of the database if there are any. */
+  /** `redis://` or `rediss://`, with user, password and database number if needed. */
   readonly url: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** What the local files of one drive may take together. */
+  /** Maximum size of all local files of one drive, in bytes. */
   readonly localFilesBytesMax?: number;
 }
 
-/** The key under which stands how the keys are to be read. */
+/** Key of the version of the format. */
 const FORMAT_KEY = 'davgate:format';
 const FORMAT = '1';
 
 /**
- * The state in a Redis that several gateways share: drives of one name are one drive. What a promise
- * acknowledged is in Redis; what Redis does not forget when it is killed is a matter of its `appendonly` and
- * `appendfsync` settings, and the log says when they promise too little. Throws `StateUnavailable`, which
- * also comes from any question or change while Redis is away.
+ * Opens the state in a Redis that several gateways share: drives with the same name are one drive. A resolved promise
+ * means that the change is in Redis; whether it survives a kill of Redis depends on its `appendonly` and `appendfsync`
+ * settings, and the log warns when they are insufficient. Throws `StateUnavailable`, as does every operation while
+ * Redis is unreachable.
  */
 export async function openRedisState(options: RedisStateOptions): Promise<State> {
   const { url, clock, log, localFilesBytesMax = LOCAL_FILES_BYTES_MAX } = options;
@@ -85,7 +85,7 @@ async function checkFormat(connection: Connection): Promise<void> {
     );
 }
 
-/** Says in the log which of Redis' settings let it forget what it has acknowledged. */
+/** Logs a warning for settings of Redis that allow the loss of acknowledged changes. */
 async function warnOfLoss(connection: Connection, log: Log): Promise<void> {
   const redis = connection.shownUrl;
   const settings = await settingsOf(connection);
@@ -108,7 +108,7 @@ async function warnOfLoss(connection: Connection, log: Log): Promise<void> {
     );
 }
 
-/** `appendonly`, `appendfsync` and `maxmemory-policy`; `undefined` where a Redis for hire does not tell. */
+/** Returns `appendonly`, `appendfsync` and `maxmemory-policy`; `undefined` where a hosted Redis hides them. */
 async function settingsOf(connection: Connection): Promise<readonly (string | undefined)[] | undefined> {
   const settingOf = async (name: string) => textsOf(await connection.command('CONFIG', 'GET', name))[1];
   try {

@@ -54,7 +54,7 @@ export class ById<T extends object> {
     return value;
   }
 
-  /** Notes that the row of `id` has changed; `exists`: whether there is one now. */
+  /** Records that the row of `id` has changed; `exists`: whether there is one now. */
   changed(id: string, exists: boolean): void {
     this.#values.delete(id);
     if (exists) this.#ids.add(id);

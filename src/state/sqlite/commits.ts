@@ -3,8 +3,8 @@ import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { asStateError } from './state-database.ts';
 
 /**
- * What an acknowledged change survives: a loss of power, or only the end of davgate's process, for what may be lost
- * without harm. The order holds either way: a change on disk has all earlier ones with it.
+ * The failure that an acknowledged change survives: a loss of power, or only the end of davgate's process, for data
+ * that may be lost without harm. The order is kept either way: all changes before a durable one are durable too.
  */
 export type Durability = 'power-loss' | 'process-crash';
 
@@ -16,15 +16,15 @@ interface Waiting {
 }
 
 /**
- * Commits the changes of one turn of the event loop together (`commitGroup`). A change that refuses what it was asked
- * throws before it has changed anything.
+ * Commits the changes of one turn of the event loop together (`commitGroup`). A change that refuses its request throws
+ * before it has changed anything.
  */
 export class Commits {
   readonly #database: SqliteDatabase;
   readonly #directory: string;
   readonly #reloads: (() => void)[] = [];
   #mirrorsDoubtful = false;
-  /** As `openDatabase` has set it. */
+  /** Current setting of the connection; `openDatabase` has set the first. */
   #demanded: Durability = 'power-loss';
   #waiting: Waiting[] = [];
   #closed = false;
@@ -34,23 +34,23 @@ export class Commits {
     this.#directory = directory;
   }
 
-  /** Builds what is kept in memory beside the database by `reload`, now and again after SQLite undid a change. */
+  /** Builds an in-memory copy of the database with `reload`, now and again after SQLite undid a change. */
   mirror(reload: () => void): void {
     reload();
     this.#reloads.push(reload);
   }
 
-  /** Resolves with what `change` returns once that is safe. Throws what it throws, or `StateUnwritable`. */
+  /** Resolves with the result of `change` when it is durable. Throws the error of `change`, or `StateUnwritable`. */
   run<T>(change: () => T, durability: Durability = 'power-loss'): Promise<T> {
     if (this.#closed) return Promise.reject(new Error('the state is closed'));
     return new Promise<T>((resolve, reject) => {
-      // `flush` gives each change its own result back.
+      // `flush` returns each change its own result.
       this.#waiting.push({ durability, change, resolve: (value) => resolve(value as T), reject });
       if (this.#waiting.length === 1) setImmediate(() => this.#flush());
     });
   }
 
-  /** Commits the waiting changes and takes no more. */
+  /** Commits the waiting changes and accepts no more. */
   close(): void {
     this.#closed = true;
     this.#flush();
@@ -95,7 +95,10 @@ export class Commits {
     }
   }
 
-  /** Without its fsync a commit in the log survives the process, whose pages the kernel keeps, and no loss of power. */
+  /**
+   * Sets whether commits are synced. Without its fsync a commit survives the end of the process, because the kernel
+   * keeps its pages, but no loss of power.
+   */
   #demand(durability: Durability): void {
     if (durability === this.#demanded) return;
     this.#database.pragma(`synchronous = ${durability === 'power-loss' ? 'FULL' : 'NORMAL'}`);

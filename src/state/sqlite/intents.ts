@@ -2,7 +2,7 @@ import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { type Intents, intentOfText, textOfIntent } from '../intents.ts';
 import type { Commits } from './commits.ts';
 
-/** Intents as JSON: a handful, read when a drive is opened and when they are carried out. */
+/** Intents as JSON: few, read when a drive is opened and when they are carried out. */
 export function sqliteIntents(database: SqliteDatabase, drive: number, commits: Commits): Intents {
   const ids = database.prepare<[number], { id: string }>(
     'SELECT id FROM intents WHERE drive = ? ORDER BY position',
@@ -11,7 +11,7 @@ export function sqliteIntents(database: SqliteDatabase, drive: number, commits: 
     'SELECT text FROM intents WHERE drive = ? AND id = ?',
   );
   const note = database.prepare('INSERT INTO intents (drive, id, text) VALUES (?, ?, ?)');
-  const crossOut = database.prepare('DELETE FROM intents WHERE drive = ? AND id = ?');
+  const remove = database.prepare('DELETE FROM intents WHERE drive = ? AND id = ?');
 
   return {
     ids: async () => ids.all(drive).map(({ id }) => id),
@@ -22,9 +22,9 @@ export function sqliteIntents(database: SqliteDatabase, drive: number, commits: 
     async note(intent) {
       await commits.run(() => note.run(drive, intent.id, textOfIntent(intent)));
     },
-    crossOut: (done) =>
+    remove: (done) =>
       commits.run(() => {
-        for (const id of done) crossOut.run(drive, id);
+        for (const id of done) remove.run(drive, id);
       }),
   };
 }

@@ -25,14 +25,14 @@ interface Row {
 const DURABILITY = 'process-crash';
 
 /**
- * Locks are few and asked for with each request: all are in memory, and the table only outlives it. None waits for
- * the disk, which took 7 ms a lock instead of 0.1 ms where it was measured: a client whose lock a power cut took away
- * is told so when it names it, and has lost nothing.
+ * Locks are few and read by each request: all are in memory, and the table only preserves them over a restart. None
+ * waits for the disk, which took 7 ms per lock instead of 0.1 ms in a measurement. A client whose lock was lost in a
+ * power failure gets an error when it uses the lock, and has lost no data.
  */
 export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Commits): Locks {
   const statements = prepare(database, drive);
   const table = new LockTable();
-  // No other process shares this state, and a claim is worth nothing after the end of the request.
+  // No other process shares this state, and claims end with their requests.
   const claims = new RunningClaims();
   let claimed = 0;
   commits.mirror(() => table.reset(statements.all().map(lockOf)));
@@ -56,7 +56,7 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
         drop(table.expired(nowMs));
         const conflict = table.conflict(wanted);
         if (conflict) return { conflict };
-        const claim = claims.inTheWayOf(wanted);
+        const claim = claims.conflictingWith(wanted);
         if (claim) return { claim };
         const full = table.full(wanted);
         if (full) return { full };
@@ -79,7 +79,7 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
         if (lock) drop([lock]);
         return lock !== undefined;
       }, DURABILITY),
-    // Locks are created in one turn of the event loop with their own look at the claims, and so is this.
+    // A lock is checked against the claims and created in one turn of the event loop, and so are claims.
     async claim(nowMs, wanted) {
       const id = String(++claimed);
       claims.add(id, wanted);
@@ -130,12 +130,12 @@ class LockTable {
     this.#byToken.delete(token);
   }
 
-  /** Those whose time has come; looked at only when a lock is taken, so that reading needs no commit. */
+  /** Returns the expired locks. Called only when a lock is created, so that reading needs no commit. */
   expired(nowMs: number): readonly Lock[] {
     return [...this.#byToken.values()].filter((lock) => isExpired(lock, nowMs));
   }
 
-  /** Its cost is the path's depth, however many locks there are. */
+  /** Its cost is the path's depth, whatever the number of locks. */
   covering(path: Path): readonly Lock[] {
     if (this.#byToken.size === 0) return [];
     const found = this.#at(path).slice();
@@ -152,7 +152,7 @@ class LockTable {
     return [...this.#byToken.values()].filter((lock) => isWithin(lock.root, path));
   }
 
-  /** A lock that stands in the way of `wanted` (RFC 4918 §6.2, §7.4); expired ones must be gone. */
+  /** Returns a lock that conflicts with `wanted` (RFC 4918 §6.2, §7.4). Expired locks must have been removed before. */
   conflict(wanted: Lock): Lock | undefined {
     const below = wanted.depth === 'infinity' ? this.within(wanted.root) : [];
     return [...this.covering(wanted.root), ...below].find(
@@ -160,7 +160,7 @@ class LockTable {
     );
   }
 
-  /** What has no room for `wanted`; expired ones must be gone. */
+  /** Returns the limit that `wanted` would exceed. Expired locks must have been removed before. */
   full({ root, principal }: Lock): LocksFull | undefined {
     if (this.covering(root).length >= LOCKS_ON_RESOURCE_MAX) return 'resource';
     let held = 0;
@@ -177,7 +177,7 @@ class LockTable {
 function lockOf(row: Row): Lock {
   return {
     token: row.token,
-    // The columns hold what `insert` put there, so these are the types they had.
+    // `insert` wrote these columns, so they have these types.
     root: row.root as Path,
     scope: row.scope as Lock['scope'],
     depth: row.depth as Lock['depth'],

@@ -87,14 +87,14 @@ export const MIGRATIONS: readonly Migration[] = [
   ) STRICT, WITHOUT ROWID;
   `,
   `
-  -- NULL: kept by a davgate that did not note whose it was.
+  -- NULL: written by an older davgate, which did not record the owner.
   ALTER TABLE drives ADD COLUMN account_id TEXT;
   ALTER TABLE drives ADD COLUMN account_email TEXT;
   ALTER TABLE drives ADD COLUMN account_root TEXT;
   `,
   foldKeys,
   `
-  -- NULL: it is not known what takes the place.
+  -- NULL: the new entry is unknown.
   ALTER TABLE relocations ADD COLUMN replacement TEXT;
   `,
   `

@@ -3,8 +3,8 @@ import { isUnchanged, type Owner, type Owners } from '../owners.ts';
 import type { Commits } from './commits.ts';
 
 /**
- * In the table of drives. What was kept for another account is put aside under a name that no drive has, and is there
- * again when that account comes back.
+ * Owners, in the table of drives. State of another account is kept under a name that no drive has, and is restored when
+ * that account is configured again.
  */
 export function sqliteOwners(database: SqliteDatabase, commits: Commits): Owners {
   const get = database.prepare<[string], Owner>(
@@ -21,7 +21,7 @@ export function sqliteOwners(database: SqliteDatabase, commits: Commits): Owners
     set: (drive, owner) =>
       commits.run(() => {
         const before = get.get(drive);
-        // A start on a full disk writes nothing.
+        // A start on a full disk must not write.
         if (isUnchanged(before, owner)) return;
         if (before && before.accountId !== owner.accountId) {
           rename.run(nameAside(drive, before.accountId), drive);
@@ -33,7 +33,7 @@ export function sqliteOwners(database: SqliteDatabase, commits: Commits): Owners
   };
 }
 
-/** A drive's name has no spaces. */
+/** Returns the name for another account's state. A drive's name has no spaces. */
 function nameAside(drive: string, accountId: string): string {
   return `${drive} of ${accountId}`;
 }

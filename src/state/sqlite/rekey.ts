@@ -8,7 +8,7 @@ interface StaleRow {
   readonly path: Path;
 }
 
-/** Gives rows the key that `keyOf` makes since it folds letters with a mark, like J̌, to the same key every time. */
+/** Gives rows the key that `keyOf` returns since it folds letters with a mark, like J̌, to the same key every time. */
 export function foldKeys(database: SqliteDatabase): void {
   defineFolded(database);
   database.exec(`
@@ -18,9 +18,9 @@ export function foldKeys(database: SqliteDatabase): void {
 }
 
 /**
- * Puts held and set-aside files whose key is not that of their path where they are found. Step 3 has left those whose key
- * something else has: two names that were different once, as `J̌` and `ǰ`, are one by now. The file that could not be
- * found gets another name, as the service does with its own: neither of the two is lost.
+ * Moves placeholders and local files with an outdated key to their current key. Step 3 has left those whose new key is
+ * taken: two names that once differed, like `J̌` and `ǰ`, are equal now. The file that could not be found is renamed,
+ * as the service does with its own files, so that neither is lost.
  */
 export function rekey(database: SqliteDatabase): void {
   defineFolded(database);
@@ -41,7 +41,7 @@ export function rekey(database: SqliteDatabase): void {
   }
 }
 
-/** Gives SQL the key of a path: `folded(path)`. */
+/** Defines the SQL function `folded(path)`, which returns the key of a path. */
 function defineFolded(database: SqliteDatabase): void {
   database.function('folded', { deterministic: true }, (path) => foldName(String(path)));
 }

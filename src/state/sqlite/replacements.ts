@@ -14,7 +14,7 @@ export function sqliteReplacements(database: SqliteDatabase, drive: number, comm
     `INSERT OR REPLACE INTO relocations (drive, id, path, waiting_at, purpose, replacement)
      VALUES (@drive, @id, @path, @waitingAt, @purpose, @replacement)`,
   );
-  const crossOut = database.prepare('DELETE FROM relocations WHERE drive = ? AND id = ?');
+  const remove = database.prepare('DELETE FROM relocations WHERE drive = ? AND id = ?');
 
   return {
     all: async () =>
@@ -22,8 +22,8 @@ export function sqliteReplacements(database: SqliteDatabase, drive: number, comm
     async note(replacement) {
       await commits.run(() => note.run({ replacement: null, ...replacement, drive }));
     },
-    async crossOut(id) {
-      await commits.run(() => crossOut.run(drive, id));
+    async remove(id) {
+      await commits.run(() => remove.run(drive, id));
     },
   };
 }

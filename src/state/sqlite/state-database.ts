@@ -11,12 +11,12 @@ import { MIGRATIONS } from './migrations.ts';
 
 const FILE_NAME = 'state.db';
 
-/** Bytes of the write-ahead log that stay on the disk after a burst of set-aside files. */
+/** Size of the write-ahead log that stays on disk after a burst of local files, in bytes. */
 const LOG_BYTES_KEPT = 32 * 1024 * 1024;
 
 /**
- * Opens the database in `directory`, which is made when missing, for this process alone, and brings its schema up to
- * date. The lock goes with the process, however that ends. Throws `StateInUse`, `StateUnwritable`.
+ * Opens the database in `directory`, which is created if missing, for this process alone, and upgrades its schema. The
+ * lock ends with the process, also when it is killed. Throws `StateInUse`, `StateUnwritable`.
  */
 export function openDatabase(
   directory: string,
@@ -34,7 +34,7 @@ export function openDatabase(
         }),
     });
     migrate(database, migrations);
-    // A file that is new is only safe when its directory is on disk too.
+    // A new file is durable only when its directory is synced too.
     syncNames(directory);
     return database;
   } catch (error) {
@@ -43,12 +43,12 @@ export function openDatabase(
   }
 }
 
-/** Returns whether `directory` holds a database, good or bad. */
+/** Returns whether `directory` contains a database, sound or not. */
 export function hasDatabase(directory: string): boolean {
   return (statSync(join(directory, FILE_NAME), { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
-/** Returns the typed error for what SQLite said; other errors stay as they are. */
+/** Returns the typed error for an error of SQLite; other errors stay unchanged. */
 export function asStateError(error: unknown, directory: string): unknown {
   if (error instanceof NewerSchema)
     return new StateUnwritable(
@@ -61,7 +61,7 @@ export function asStateError(error: unknown, directory: string): unknown {
   return known ? new StateUnwritable(directory, known[1], error) : error;
 }
 
-/** Must not advise anything that loses data: the database, its log and the files beside it belong together. */
+/** Must not recommend anything that loses data: the database, its log and the files beside it belong together. */
 const DAMAGED = `${FILE_NAME} is damaged or not a database of davgate; restore the directory from a backup, or, to start \
 without it, move the whole directory away and keep it: what was acknowledged is in ${FILE_NAME}, ${FILE_NAME}-wal and the \
 files beside them`;
@@ -81,13 +81,14 @@ const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   EPERM: 'this user may not write there; check the owner and permissions',
   EROFS: 'the file system is mounted read-only',
   ENOSPC: 'the disk is full; free some space',
-  EEXIST: 'a file of that name is in the way',
+  EEXIST: 'a file has that name; remove or rename it',
   ENOTDIR: 'part of the path is a file',
 };
 
 function makeDirectory(directory: string): void {
   try {
-    // Locks tell who works on what, and set-aside files are users' data: not for other users of the machine.
+    // Locks show who works on which file, and local files are users' data: other users of the machine must not read
+    // them.
     makeFolder(directory);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -13,21 +13,21 @@ import { openDatabase } from './state-database.ts';
 import { sqliteTimes } from './times.ts';
 
 export interface SqliteStateOptions {
-  /** The data directory; made when missing. One process at a time may use it. */
+  /** The data directory; created if missing. One process at a time may use it. */
   readonly directory: string;
-  /** What the local files of one drive may take together. */
+  /** Maximum size of all local files of one drive, in bytes. */
   readonly localFilesBytesMax?: number;
 }
 
 /**
- * Opens the state in an SQLite database. What a promise has acknowledged is on disk. Throws `StateInUse`,
- * `StateUnwritable`; the latter also from any change when the disk fails later.
+ * Opens the state in an SQLite database. A resolved promise means that the change is on disk. Throws `StateInUse` and
+ * `StateUnwritable`; changes throw the latter too when the disk fails.
  */
 export function openSqliteState(options: SqliteStateOptions): State {
   return sqliteStateOn(openDatabase(options.directory), options);
 }
 
-/** As `openSqliteState`, on a database that is open. */
+/** Like `openSqliteState`, on an open database. */
 export function sqliteStateOn(database: SqliteDatabase, options: SqliteStateOptions): State {
   const commits = new Commits(database, options.directory);
   const drives = new Map<string, DriveState>();
@@ -54,7 +54,7 @@ export function sqliteStateOn(database: SqliteDatabase, options: SqliteStateOpti
       get: owners.get,
       async set(drive, owner) {
         await owners.set(drive, owner);
-        // Another account's is another drive.
+        // With another owner it is another drive.
         drives.delete(drive);
       },
     },

@@ -1,20 +1,20 @@
 import { Sqlite, type SqliteDatabase } from './sqlite.ts';
 
-/** What one change of a group came to. */
+/** The result of one change of a group. */
 export type ChangeOutcome = { readonly value: unknown } | { readonly error: unknown };
 
 export interface GroupOptions {
-  /** Asked before each change but the first; `true` leaves the rest of the group to a later transaction. */
+  /** Called before each change but the first; `true` leaves the rest of the group to a later transaction. */
   readonly isFull?: () => boolean;
-  /** Called when a change was undone, with what it threw. What this throws makes the whole group fail. */
+  /** Called with the error of a change that was undone. An error that it throws makes the whole group fail. */
   readonly onUndone?: (error: unknown) => void;
-  /** Writes what belongs to the transaction as a whole. */
+  /** Writes the data of the transaction as a whole. */
   readonly beforeCommit?: () => void;
 }
 
 /**
  * Runs `changes` in order in one transaction, so that they share its fsync. A change that throws is undone alone. When
- * the transaction fails as a whole, which SQLite decides when the disk does, all are undone and its error is thrown.
+ * the transaction fails as a whole, as SQLite decides for a failing disk, all are undone and its error is thrown.
  * Returns the outcomes of the changes that ran, at least one.
  */
 export function commitGroup(
@@ -46,14 +46,14 @@ function outcomeOf(
   try {
     return { value: inSavepoint(database, change) };
   } catch (error) {
-    // SQLite gives up the whole transaction when the disk fails: then nothing of the group may count.
+    // SQLite rolls back the whole transaction when the disk fails: then no change of the group may count.
     if (!database.inTransaction) throw error;
     onUndone(error);
     return { error };
   }
 }
 
-/** Runs `change` inside the open transaction so that its failure leaves no trace in the database. */
+/** Runs `change` inside the open transaction, and undoes it if it fails. */
 export function inSavepoint<T>(database: SqliteDatabase, change: () => T): T {
   database.exec('SAVEPOINT change');
   try {
@@ -67,7 +67,7 @@ export function inSavepoint<T>(database: SqliteDatabase, change: () => T): T {
   }
 }
 
-/** Whether `error` comes from SQLite. */
+/** Returns whether `error` comes from SQLite. */
 export function isSqliteError(error: unknown): error is InstanceType<typeof Sqlite.SqliteError> {
   return error instanceof Sqlite.SqliteError;
 }

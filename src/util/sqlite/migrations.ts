@@ -1,10 +1,10 @@
 import type { SqliteDatabase } from './sqlite.ts';
 
-/** How far a migration has come. */
+/** Progress of a migration. */
 export interface MigrationProgress {
-  /** What is migrated: `index`. */
+  /** The object of the migration, for example `index`. */
   readonly what: string;
-  /** What is counted: `names`. */
+  /** The unit of the counts, for example `names`. */
   readonly unit: string;
   readonly done: number;
   readonly total: number;
@@ -19,7 +19,7 @@ export type Migration =
   | ((database: SqliteDatabase) => void)
   | ((database: SqliteDatabase) => Iterable<MigrationProgress>);
 
-/** A newer program has taken steps that this one does not know. */
+/** The database has steps of a newer program. */
 export class NewerSchema extends Error {
   override readonly name = 'NewerSchema';
 
@@ -31,28 +31,31 @@ export class NewerSchema extends Error {
   }
 }
 
-/** How many steps `database` has taken (`PRAGMA user_version`). Throws `NewerSchema` when `migrations` has fewer. */
+/**
+ * Returns the number of steps that `database` has taken (`PRAGMA user_version`). Throws `NewerSchema` when `migrations`
+ * has fewer.
+ */
 export function schemaVersion(database: SqliteDatabase, migrations: readonly Migration[]): number {
   const version = Number(database.pragma('user_version', { simple: true }));
   if (version > migrations.length) throw new NewerSchema(version, migrations.length);
   return version;
 }
 
-/** Takes the missing steps of `migrations`, all in one transaction. Throws `NewerSchema`. */
+/** Applies the missing steps of `migrations`, all in one transaction. Throws `NewerSchema`. */
 export function migrate(database: SqliteDatabase, migrations: readonly Migration[]): void {
   const pieces = migrateInPieces(database, migrations);
   while (!pieces.next().done);
 }
 
 /**
- * As `migrate`, in pieces between which the caller may let other events in. A process that ends before the last piece
- * leaves the database as it was.
+ * Like `migrate`, in pieces between which the caller may handle other events. A process that ends before the last piece
+ * leaves the database unchanged.
  */
 export function* migrateInPieces(
   database: SqliteDatabase,
   migrations: readonly Migration[],
 ): Generator<MigrationProgress | undefined, void, undefined> {
-  // The write lock is what finds another process that has the database open.
+  // Taking the write lock fails if another process has the database open.
   database.exec('BEGIN IMMEDIATE');
   try {
     const version = schemaVersion(database, migrations);
@@ -61,7 +64,7 @@ export function* migrateInPieces(
       else yield* step(database) ?? [];
       yield undefined;
     }
-    // Opening writes nothing without need: it must succeed on a full disk.
+    // Opening a current database writes nothing: it must succeed on a full disk.
     if (version < migrations.length) database.pragma(`user_version = ${migrations.length}`);
     database.exec('COMMIT');
   } finally {

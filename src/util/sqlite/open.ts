@@ -7,17 +7,20 @@ import { Sqlite, type SqliteDatabase } from './sqlite.ts';
 const NODE_WITH_BINARY = 22;
 
 export interface OpenOptions {
-  /** Other processes may open the file too, and a statement waits for theirs; otherwise a second open fails at once. */
+  /**
+   * Whether other processes may open the file too; a statement then waits for theirs. Otherwise a second open fails at
+   * once.
+   */
   readonly isShared?: boolean;
-  /** Further settings of the connection: `cache_size` and the like. */
+  /** Further settings of the connection, for example `cache_size`. */
   readonly pragmas?: Readonly<Record<string, number>>;
   /** Called with the new name of a write-ahead log whose database was missing or empty. */
   readonly onOrphanedLog?: (keptAt: string) => void;
 }
 
 /**
- * Opens or makes the database `file`, readable by its owner alone. What is committed is on disk when the commit returns
- * (`synchronous = FULL`). Throws SQLite's and the file system's own errors.
+ * Opens or creates the database `file`, readable by its owner only. A commit is on disk when it returns (`synchronous =
+ * FULL`). Throws errors of SQLite and of the file system.
  */
 export function openSqlite(file: string, options: OpenOptions = {}): SqliteDatabase {
   const { isShared = false, pragmas = {}, onOrphanedLog } = options;
@@ -41,8 +44,8 @@ export function openSqlite(file: string, options: OpenOptions = {}): SqliteDatab
 }
 
 /**
- * Opens the database `file`, which must exist, to read it. With `isShared` another process may have it open; otherwise
- * the first statement takes the lock and, after a crash, recovers the log. Throws SQLite's own errors.
+ * Opens an existing database `file` for reading. With `isShared` another process may have it open; otherwise the first
+ * statement takes the lock and, after a crash, recovers the log. Throws errors of SQLite.
  */
 export function openSqliteToRead(file: string, { isShared = false } = {}): SqliteDatabase {
   assertCompiled();
@@ -81,13 +84,13 @@ function isFilled(file: string): boolean {
 }
 
 /**
- * Makes `file` for its owner alone, whatever the folder's permissions. An existing file is not opened: closing any
- * descriptor of it would free the locks that this process may hold on it (POSIX).
+ * Creates `file` readable by its owner only, whatever the folder's permissions. An existing file is not opened: closing
+ * any descriptor of it would free the locks that this process may hold on it (POSIX).
  */
 function makePrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch {
-    // It exists, or SQLite reports why it cannot be made.
+    // The file exists, or SQLite reports why it cannot be created.
   }
 }

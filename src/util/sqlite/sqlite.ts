@@ -1,6 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 
-/** The class of databases, and `SqliteError`. Databases are opened by `open.ts`, which knows what Node 20 needs. */
+/** The class of databases, and `SqliteError`. `open.ts` opens databases, with the special case of Node 20. */
 export const Sqlite = BetterSqlite3;
 
 /** An open database. */

@@ -3,7 +3,7 @@ import type { Upstream } from './upstream.ts';
 type Where = Pick<Upstream, 'url' | 'token'>;
 
 const MIB = 1024 * 1024;
-/** Of one call of finish_batch_v2, and of append_batch. */
+/** Maximum number of entries of finish_batch_v2 and append_batch. */
 const BATCH_MAX = 1000;
 const PART_BYTES = 128 * MIB;
 
@@ -42,7 +42,7 @@ async function jsonOf(name: string, answer: Response): Promise<unknown> {
   return JSON.parse(text);
 }
 
-/** Makes small files, a thousand in three calls. */
+/** Makes small files, a thousand with three calls. */
 export async function makeFiles(where: Where, paths: readonly string[], sizeBytes: number): Promise<void> {
   for (let start = 0; start < paths.length; start += BATCH_MAX) {
     const some = paths.slice(start, start + BATCH_MAX);
@@ -61,7 +61,7 @@ export async function makeFiles(where: Where, paths: readonly string[], sizeByte
   }
 }
 
-/** Makes one large file of a pattern that repeats itself. */
+/** Makes one large file of a repeated pattern. */
 export async function makeLargeFile(where: Where, path: string, sizeBytes: number): Promise<void> {
   const part = Buffer.alloc(PART_BYTES);
   for (let at = 0; at < PART_BYTES; at += 4096) part.fill(`${at} `, at, at + 4096);
@@ -78,7 +78,7 @@ export async function makeLargeFile(where: Where, path: string, sizeBytes: numbe
   await send(where, 'files/upload_session/finish', commit, Buffer.alloc(0));
 }
 
-/** The sizes of the files in a folder; none where there is no such folder yet. */
+/** Returns the sizes of the files in a folder, none if it does not exist. */
 export async function sizesIn(where: Where, path: string): Promise<number[]> {
   const sizes: number[] = [];
   try {

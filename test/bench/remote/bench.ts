@@ -13,10 +13,10 @@ import { TREE } from './works/tree.ts';
 
 const WORKS: readonly Work[] = [...BROWSING, ...SMALL_WRITES, ...LARGE, RANDOM_READS, ...TREE];
 
-/** What `benchRemotely` can be asked for. */
+/** Names of the works of `benchRemotely`. */
 export const REMOTE_WORKS: readonly string[] = WORKS.map(({ name }) => name);
 
-/** davgate and rclone before a slow and limited service, in the works of these names. */
+/** Measures davgate and rclone over a slow and limited service in the works of these names. */
 export async function benchRemotely(names: readonly string[]): Promise<void> {
   const results: Result[] = [];
   for (const work of WORKS.filter(({ name }) => names.includes(name))) {
@@ -73,7 +73,7 @@ async function withUpstream(
   }
 }
 
-/** One rival's turn, from its start to its end: nothing of it is left for the next. */
+/** Runs one rival from its start to its end and removes its state. */
 async function atGateway(
   work: Work,
   rival: Rival,

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import type { Peer } from '../peers.ts';
 
-/** A WebDAV client with so many kept connections. */
+/** A WebDAV client with a fixed number of kept connections. */
 export class DavClient {
   readonly #agent: Agent;
 
@@ -12,7 +12,7 @@ export class DavClient {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** Sends one request and reads the answer; throws where its status is none of `expected`, 2xx if left out. */
+  /** Sends one request and reads the answer. Throws if its status is not in `expected`, by default 2xx. */
   send(method: string, path: string, ask: Ask = {}): Promise<Answered> {
     return new Promise((resolve, reject) => {
       const headers = { ...this.peer.headers, ...ask.headers };
@@ -38,7 +38,7 @@ export class DavClient {
     });
   }
 
-  /** The names in a folder, folders with a slash at the end. */
+  /** Returns the names in a folder, those of folders with a trailing slash. */
   async list(folder: string): Promise<string[]> {
     const { text } = await this.send('PROPFIND', `${folder}/`, {
       headers: { depth: '1' },
@@ -49,7 +49,7 @@ export class DavClient {
     return hrefs.map((href) => href.slice(href.indexOf(below) + below.length)).filter((name) => name !== '');
   }
 
-  /** Runs a task for each item, as many at once as there are connections. */
+  /** Runs a task for each item, as many in parallel as there are connections. */
   async each<T>(items: readonly T[], task: (item: T) => Promise<unknown>): Promise<void> {
     let next = 0;
     const work = async () => {
@@ -75,7 +75,7 @@ export interface Answered {
   readonly headers: NodeJS.Dict<string | string[]>;
 }
 
-/** As Finder and most others ask. */
+/** The PROPFIND of Finder and most other clients. */
 export const PROPFIND_BODY =
   '<?xml version="1.0" encoding="utf-8"?><D:propfind xmlns:D="DAV:"><D:prop><D:displayname/><D:getlastmodified/>' +
   '<D:getcontentlength/><D:resourcetype/><D:getetag/></D:prop></D:propfind>';

@@ -1,4 +1,4 @@
-/** A process of its own: the real service's hosts before the service at the address in its argument. */
+/** A process with the real service's hosts, in front of the service at the address in its argument. */
 import { playDropboxHosts } from '../../support/dropbox-hosts.ts';
 
 const hosts = await playDropboxHosts(process.argv[2] ?? '');

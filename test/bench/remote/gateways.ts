@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { DAVGATE, type Peer, start } from '../peers.ts';
 import type { Upstream } from './upstream.ts';
 
-/** A way to put WebDAV before the service. */
+/** A gateway from WebDAV to the service. */
 export interface Rival {
   readonly name: string;
-  /** Starts it with nothing known; `home` is its own. */
+  /** Starts the gateway with empty caches and its own folder `home`. */
   start(home: string, upstream: Upstream): Promise<Peer>;
 }
 
-/** davgate, open to all as rclone is, with more words for its command line. */
+/** Returns davgate without authentication, like rclone, with more arguments. */
 export function davgate(...words: readonly string[]): Rival {
   return {
     name: 'davgate',
@@ -29,12 +29,12 @@ export function davgate(...words: readonly string[]): Rival {
   };
 }
 
-/** Its `--vfs-cache-mode`; and, where many write at once, commits in batches as its Dropbox backend has it by itself. */
+/** rclone's `--vfs-cache-mode`. With `batches`, commits are batched, as is the default of its Dropbox backend. */
 export type RcloneMode = 'off' | 'writes' | 'full' | 'off, batches';
 
 /**
- * `rclone serve webdav` with its Dropbox backend. Without batches a single small file costs it one call and not four,
- * and no half second of waiting for company.
+ * Returns `rclone serve webdav` with its Dropbox backend. Without batches a single small file needs one call
+ * instead of four, and no wait of half a second for other files.
  */
 export function rclone(mode: RcloneMode): Rival {
   const [cache = mode, batches] = mode.split(', ');
@@ -51,7 +51,7 @@ export function rclone(mode: RcloneMode): Rival {
         (port) => [
           ...['rclone', 'serve', 'webdav', 'drive:', '--addr', `127.0.0.1:${port}`, '--config', config],
           ...['--vfs-cache-mode', cache, '--cache-dir', join(home, 'cache')],
-          // It asks for changes once a minute by itself.
+          // Its default is one poll a minute.
           ...['--poll-interval', '10s', '--dropbox-batch-mode', batches ? 'sync' : 'off'],
         ],
         front.environment,

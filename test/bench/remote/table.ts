@@ -1,17 +1,17 @@
 import { type Figure, isRate, type Row, type Work } from './work.ts';
 
-/** All that was measured of one work. */
+/** The results of one work. */
 export interface Result {
   readonly work: Work;
-  /** davgate first. */
+  /** The rivals' results, davgate's first. */
   readonly rivals: { readonly name: string; readonly rounds: Figure[][]; peakMb: number }[];
-  /** By round and row. */
+  /** Rates of the service itself, by round and row. */
   readonly bare: (number | undefined)[][];
 }
 
 const MEMORY_WANTED_MB = 250;
 
-/** The results as a table in Markdown. */
+/** Returns the results as a Markdown table. */
 export function table(results: readonly Result[]): string {
   const lines = results.flatMap((result) => result.work.rows.map((row, index) => line(result, row, index)));
   const heads = ['work', 'davgate (calls)', 'rclone, best mode (calls)', 'ratio', 'wanted', ''];
@@ -40,7 +40,7 @@ function line({ rivals, bare }: Result, row: Row, index: number): string[] {
   ];
 }
 
-/** The round in the middle, by value. */
+/** Returns the median of the rounds. */
 function middle(rounds: readonly Figure[][], index: number): Figure {
   const figures = rounds.map((round) => round[index]).filter((figure) => figure !== undefined);
   const sorted = figures.sort((a, b) => a.value - b.value);

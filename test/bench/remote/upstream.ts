@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { PROJECT_ROOT } from '../peers.ts';
 import type { Faults } from './profile.ts';
 
-/** The embedded storage service in a process of its own, and before it the TLS front that counts. */
+/** The embedded storage service in its own process, behind a TLS front that counts calls. */
 export interface Upstream {
-  /** Plain, past the front: what the bench does there is not counted. */
+  /** URL of the service itself. Calls there are not counted. */
   readonly url: string;
   readonly token: string;
   readonly front: Front;
@@ -15,7 +15,7 @@ export interface Upstream {
 
 export interface Front {
   readonly url: string;
-  /** Leads rclone's hosts here and makes children trust it. */
+  /** Variables that direct rclone's hosts to the front and make child processes trust it. */
   readonly environment: Readonly<Record<string, string>>;
   traffic(): Promise<Traffic>;
 }
@@ -26,7 +26,7 @@ export interface Traffic {
   readonly receivedBytes: number;
 }
 
-/** Starts both on what `directory` holds. */
+/** Starts the service on the data in `directory`, and the front. */
 export async function startUpstream(directory: string, faults: Faults): Promise<Upstream> {
   const words = Object.entries(faults).flatMap(([name, value]) => ['--fault', `${name}=${value}`]);
   const program = join(PROJECT_ROOT, 'dist/cli/main.js');

@@ -3,22 +3,22 @@ import type { RcloneMode } from './gateways.ts';
 import type { Faults } from './profile.ts';
 import type { Traffic, Upstream } from './upstream.ts';
 
-/** Something that clients do; one or more rows of the table. */
+/** A task of clients, measured in one or more rows of the table. */
 export interface Work {
-  /** For `--only`. */
+  /** Name for `--only`. */
   readonly name: string;
   readonly faults: Faults;
-  /** rclone's modes that make a difference to it. */
+  /** rclone's modes in which the task behaves differently. */
   readonly modes: readonly RcloneMode[];
   readonly rounds: number;
-  /** More words for davgate's command line. */
+  /** More arguments of davgate. */
   readonly davgateWords?: readonly string[];
   readonly rows: readonly Row[];
-  /** Puts there what all rivals find; without faults. */
+  /** Fills the service before the measurements, without faults. */
   fill?(upstream: Upstream): Promise<void>;
-  /** Does it at one gateway, freshly started; one figure for each row, in their order. */
+  /** Runs the task on one newly started gateway. Returns one figure for each row. */
   measure(site: Site): Promise<Figure[]>;
-  /** What the service itself gives for each row, past all gateways: the same, and no better, is the most there is. */
+  /** Runs the task on the service itself, without a gateway, as the upper bound of each row. */
   bare?(upstream: Upstream): Promise<(number | undefined)[]>;
 }
 
@@ -31,25 +31,25 @@ export interface Row {
 
 export interface Figure {
   readonly value: number;
-  /** API calls that it cost, without long polls; a row may say more in `note`. */
+  /** Number of API calls, without long polls. */
   readonly calls: number;
   readonly note?: string;
 }
 
-/** Where one measurement is made. */
+/** The place of one measurement. */
 export interface Site {
   readonly gateway: Peer;
   readonly upstream: Upstream;
-  /** A name that no other measurement has. */
+  /** A folder name that no other measurement uses. */
   readonly ownFolder: string;
 }
 
-/** Whether more of a unit is better. */
+/** Returns whether higher values of a unit are better. */
 export function isRate(unit: Row['unit']): boolean {
   return unit === '/s' || unit === 'MiB/s';
 }
 
-/** Runs `work` and tells how many seconds it took and what passed the front meanwhile. */
+/** Runs `work`. Returns its duration in seconds and the traffic of the front meanwhile. */
 export async function counted<T>(
   { upstream }: Site,
   work: () => Promise<T>,
@@ -65,13 +65,13 @@ export async function counted<T>(
   return { result, seconds, calls: calls - polls, feedCalls, traffic };
 }
 
-/** Waits at the service and asks for nothing. */
+/** The long poll, which is not counted. */
 const LONG_POLL = 'files/list_folder/longpoll';
 
-/** What a change feed asks after a long poll; also the later pages of a listing. */
+/** The change feed's call after a long poll, and the later pages of a listing. */
 const FEED = 'files/list_folder/continue';
 
-/** Commits among the calls. */
+/** Returns the number of commits among the calls. */
 export function commitsIn({ calls }: Traffic): number {
   return COMMITS.reduce((sum, name) => sum + (calls[name] ?? 0), 0);
 }

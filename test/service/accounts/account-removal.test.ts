@@ -18,7 +18,7 @@ const HOUR_MS = 3_600_000;
 let clock: ManualClock;
 let service: TestService;
 let app: { readonly key: string; readonly secret: string; readonly redirectUri: string };
-/** The service as the account that will be removed calls it. */
+/** The service with a token of the account that is removed. */
 let theirs: TestService;
 
 beforeEach(async () => {
@@ -37,14 +37,14 @@ async function remove(...words: string[]): Promise<void> {
   await adminCommand(['account', 'remove', EMAIL, ...words, '--data', service.dataDirectory], {}, terminal);
 }
 
-/** More than is kept beside the metadata, and equal to nothing else. */
+/** Content larger than an inline block, and different from all others. */
 const LARGE = pseudoRandomBytes(5_000_000, 7);
 
 const blockFiles = () => readdir(join(service.dataDirectory, 'blocks'));
 
 const homesLeft = () => besideService(service, ({ accounts }) => accounts.abandonedHomes().length);
 
-test('a removed account’s token, links and sign-in end at once, its files soon, and nobody else’s', async () => {
+test('account remove revokes the account’s token, links and sign-in at once, deletes its files, and leaves those of others', async () => {
   await put(service, '/ours', pseudoRandomBytes(5_000_000, 8));
   const ours = await blockFiles();
   await put(theirs, '/Folder/large', LARGE);
@@ -74,7 +74,7 @@ test('a removed account’s token, links and sign-in end at once, its files soon
   expect((await rpc(service, 'files/get_metadata', { path: '/ours' })).status).toBe(200);
 });
 
-test('who comes back with the same address finds an empty home, and a restart goes on deleting', async () => {
+test('account remove continues after a restart, and a new account of the same address has an empty home', async () => {
   await put(theirs, '/large', LARGE);
   await remove('--delete-files');
   await service.service.close();
@@ -94,7 +94,7 @@ test('who comes back with the same address finds an empty home, and a restart go
   expect(damages).toEqual([]);
 });
 
-test('is only done by who says that the files go too', async () => {
-  await expect(remove()).rejects.toThrow('say --delete-files if you mean it');
+test('account remove without --delete-files is refused and removes nothing', async () => {
+  await expect(remove()).rejects.toThrow('confirm it with --delete-files');
   expect((await rpc(theirs, 'users/get_current_account', null)).status).toBe(200);
 });

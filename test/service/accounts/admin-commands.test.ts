@@ -5,12 +5,12 @@ import { adminCommand } from '../../../src/cli/service-admin/admin.ts';
 import { isStartFailure } from '../../../src/cli/start-failure.ts';
 import { SCOPES } from '../../../src/service/accounts/scopes.ts';
 import { openDatabase } from '../../../src/service/registry/database.ts';
-import { appIn, told } from '../../support/admin-output.ts';
+import { appIn, printedValue } from '../../support/admin-output.ts';
 import { FormBrowser, tokenByConsent } from '../../support/consent.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { download, put, rpc, send, upload } from '../../support/service-client.ts';
 
-// The commands work on the directory of a service that runs all the while, by a connection of their own.
+// The commands open the data directory of a running service by their own connection.
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
@@ -18,28 +18,28 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 interface Ran {
-  readonly said: string;
-  readonly complaint: string;
+  readonly output: string;
+  readonly error: string;
 }
 
-/** As `davgate` itself runs it, but for the process: `test/clients` has that. */
+/** Runs a command in this process. `test/clients` runs it in a process of its own. */
 async function run(words: string, input = '', data = service.dataDirectory): Promise<Ran> {
   const lines: string[] = [];
   const terminal = { say: (line: string) => lines.push(line), readPassword: async () => input };
   try {
     await adminCommand([...words.split(' '), '--data', data], {}, terminal);
-    return { said: `${lines.join('\n')}\n`, complaint: '' };
+    return { output: `${lines.join('\n')}\n`, error: '' };
   } catch (error) {
     if (!isStartFailure(error)) throw error;
-    return { said: lines.join('\n'), complaint: error.message };
+    return { output: lines.join('\n'), error: error.message };
   }
 }
 
-/** Runs a command that must succeed. Returns what it says. */
+/** Runs a command that must succeed. Returns its output. */
 async function did(words: string, input = ''): Promise<string> {
-  const { said, complaint } = await run(words, input);
-  expect(complaint, words).toBe('');
-  return said;
+  const { output, error } = await run(words, input);
+  expect(error, words).toBe('');
+  return output;
 }
 
 const makeApp = async (options: string) => appIn(await did(`app create ${options}`));
@@ -49,8 +49,8 @@ const call = (token: string, name = 'users/get_current_account', argument: unkno
 
 const CALLBACK = 'http://localhost:53682/';
 
-describe('an app', () => {
-  test('is changed in each thing that is named, and in no other', async () => {
+describe('commands for apps', () => {
+  test('app set changes the values that are named and no others', async () => {
     const { key, secret } = await makeApp(`--name One --scopes sharing.write --redirect-uri ${CALLBACK}`);
     expect(await did(`app show ${key}`)).toMatch(/^scopes +sharing\.write$/m);
     await did(
@@ -70,7 +70,7 @@ describe('an app', () => {
     );
   });
 
-  test('has the scopes that were named and no others, and the commands print them', async () => {
+  test('app create and app set give an app exactly the scopes named, and print them', async () => {
     const made = await did('app create --name Narrow --scopes sharing.write,files.metadata.write');
     expect(made).toMatch(/^scopes +files\.metadata\.write sharing\.write$/m);
     const { key } = appIn(made);
@@ -79,9 +79,9 @@ describe('an app', () => {
     expect(await did(`app show ${key}`)).toMatch(/^scopes +files\.content\.write$/m);
   });
 
-  test('that loses a scope loses it for the tokens that are out', async () => {
+  test('app set that removes a scope removes it from existing tokens', async () => {
     const { key } = await makeApp('--name Loser --scopes account_info.read,files.metadata.read');
-    const token = told(
+    const token = printedValue(
       'access token',
       await did(`token create --account drive@davgate.invalid --app ${key}`),
     );
@@ -95,9 +95,9 @@ describe('an app', () => {
     expect((await call(token)).status).toBe(200);
   });
 
-  test('gets a new secret, and the old one is no good any more', async () => {
+  test('app set --new-secret makes the old secret invalid', async () => {
     const { key, secret } = await makeApp('--name Leaky --scopes account_info.read');
-    const renewed = told('app secret', await did(`app set ${key} --new-secret`));
+    const renewed = printedValue('app secret', await did(`app set ${key} --new-secret`));
     expect(renewed).not.toBe(secret);
     const check = (one: string) =>
       send(`${service.url}/2/check/app`, {
@@ -111,9 +111,9 @@ describe('an app', () => {
     expect([(await check(secret)).status, (await check(renewed)).status]).toEqual([401, 200]);
   });
 
-  test('that is removed takes its tokens with it', async () => {
+  test('app remove revokes the app’s tokens and no others', async () => {
     const { key } = await makeApp('--name Gone --scopes account_info.read');
-    const token = told(
+    const token = printedValue(
       'access token',
       await did(`token create --account drive@davgate.invalid --app ${key}`),
     );
@@ -125,17 +125,17 @@ describe('an app', () => {
   });
 });
 
-describe('an account', () => {
+describe('commands for accounts', () => {
   const space = async (token: string) =>
     ((await call(token, 'users/get_space_usage')).json as { allocation: { allocated: number } }).allocation
       .allocated;
 
-  test('is called by what it was given as a name, or by its address', async () => {
+  test('account create and account set name an account by its given names, or by its address', async () => {
     await did('account create plain@example.org');
     await did('account create full@example.org --given-name Ann --surname Other');
     const nameOf = async (email: string) => {
       const words = `token create --account ${email} --app ${service.appKey}`;
-      const { json } = await call(told('access token', await did(words)));
+      const { json } = await call(printedValue('access token', await did(words)));
       return (json as { name: { display_name: string } }).name.display_name;
     };
     expect(await nameOf('plain@example.org')).toBe('plain');
@@ -144,10 +144,13 @@ describe('an account', () => {
     expect(await nameOf('full@example.org')).toBe('Anna Other');
   });
 
-  test('holds as much as it may, from the next call on', async () => {
+  test('account set --quota and --permanent-delete take effect at the next call', async () => {
     await did('account create small@example.org --quota 1KB --permanent-delete yes');
     const { key } = await makeApp('--name Space --scopes all');
-    const token = told('access token', await did(`token create --account small@example.org --app ${key}`));
+    const token = printedValue(
+      'access token',
+      await did(`token create --account small@example.org --app ${key}`),
+    );
     expect(await space(token)).toBe(1000);
     const write = (body: string) => upload(service, 'files/upload', { path: '/a' }, { token, body });
     expect((await write('x'.repeat(1001))).json).toMatchObject({
@@ -164,7 +167,7 @@ describe('an account', () => {
     expect(await did('account list')).toMatch(/^small@example\.org +small +2\.0 kB$/m);
   });
 
-  test('has the password that was last set, and browsers with an older one are signed out', async () => {
+  test('account set with a new password signs out browsers and makes the old password invalid', async () => {
     await did('account create pass@example.org --password-stdin', 'first password');
     const { key, secret } = await makeApp(
       `--name Pass --scopes account_info.read --redirect-uri ${CALLBACK}`,
@@ -176,7 +179,7 @@ describe('an account', () => {
     await did('account set PASS@example.org --password-stdin', 'second password');
     expect((await browser.open(request)).text).toContain('Sign in to go on');
     expect((await browser.signIn('pass@example.org', 'first password')).status).toBe(403);
-    const third = told('password', await did('account set pass@example.org --new-password'));
+    const third = printedValue('password', await did('account set pass@example.org --new-password'));
     expect(
       (
         await call(
@@ -187,14 +190,14 @@ describe('an account', () => {
   });
 });
 
-describe('a token', () => {
+describe('commands for tokens', () => {
   const numberOf = async (app: string) =>
     new RegExp(`^(\\d+) .* ${app} `, 'm').exec(await did('token list'))?.[1] ?? '';
 
-  test('does what its scopes say, until it is revoked', async () => {
+  test('a token of token create works within its scopes until token revoke', async () => {
     const { key } = await makeApp('--name Few --scopes all');
     const words = `token create --account drive@davgate.invalid --app ${key} --scopes files.content.write`;
-    const token = told('access token', await did(words));
+    const token = printedValue('access token', await did(words));
     await put({ ...service, token }, '/by-token', 'x');
     expect((await call(token)).json).toMatchObject({ error: { required_scope: 'account_info.read' } });
     const listed = await did(`token list --app ${key}`);
@@ -206,22 +209,22 @@ describe('a token', () => {
     expect((await call(token)).status).toBe(401);
   });
 
-  test('made with the scope files.content.write alone cannot read files, and the command says which scopes it has', async () => {
+  test('a token of token create with files.content.write alone cannot read files, and the command prints its scopes', async () => {
     const { key } = await makeApp('--name Dropper --scopes all');
     const words = `token create --account drive@davgate.invalid --app ${key} --scopes files.content.write`;
-    const said = await did(words);
-    expect(said).toMatch(/^scopes +files\.content\.write$/m);
-    const token = told('access token', said);
+    const output = await did(words);
+    expect(output).toMatch(/^scopes +files\.content\.write$/m);
+    const token = printedValue('access token', output);
     await put({ ...service, token }, '/dropped', 'x');
     const { status, json } = await download(service, '/dropped', { token });
     expect([status, json]).toMatchObject([401, { error: { required_scope: 'files.content.read' } }]);
   });
 
-  test('ends after its hours, or refreshes', async () => {
+  test('token create makes a token that expires after --hours, or a refresh token', async () => {
     const { key, secret } = await makeApp('--name Ends --scopes account_info.read');
     const words = `token create --account drive@davgate.invalid --app ${key}`;
-    const short = told('access token', await did(`${words} --hours 0.000000001`));
-    const refreshToken = told('refresh token', await did(`${words} --refresh`));
+    const short = printedValue('access token', await did(`${words} --hours 0.000000001`));
+    const refreshToken = printedValue('refresh token', await did(`${words} --refresh`));
     expect((await call(short)).json).toMatchObject({ error: { '.tag': 'expired_access_token' } });
     expect(await did(`token list --app ${key}`)).toMatch(
       /^\d+ +refresh .* when revoked +account_info\.read$/m,
@@ -232,7 +235,7 @@ describe('a token', () => {
     expect((await call((answered.json as { access_token: string }).access_token)).status).toBe(200);
   });
 
-  test('is not made for more users than the app may have', async () => {
+  test('token create for a user above the app’s limit is refused', async () => {
     const { key } = await makeApp('--name Crowd --scopes account_info.read');
     const database = openDatabase(service.dataDirectory);
     database.exec(`
@@ -245,7 +248,7 @@ describe('a token', () => {
     expect(await did(`app show ${key}`)).toMatch(/^users +50 of at most 50$/m);
     const words = `token create --account drive@davgate.invalid --app ${key}`;
     expect(await run(words)).toMatchObject({
-      complaint: expect.stringContaining('has as many users as its status (development) allows'),
+      error: expect.stringContaining('has as many users as its status (development) allows'),
     });
     await did(`token create --account crowd7@example.org --app ${key}`);
     await did(`app set ${key} --status applied`);
@@ -253,14 +256,14 @@ describe('a token', () => {
   });
 });
 
-describe('what cannot be done is said in one line', () => {
+describe('errors of the commands', () => {
   test.each([
     ['app sell', 'app sell: no such command'],
     ['app create --scopes all', '--name is missing'],
     ['app create --name X', '--scopes is missing'],
     [
       'app create --name X --scopes files.read',
-      '--scopes files.read: no such scope; there are account_info.read,',
+      '--scopes files.read: no such scope; the scopes are account_info.read,',
     ],
     [
       'app create --name X --scopes all --status beta',
@@ -272,52 +275,52 @@ describe('what cannot be done is said in one line', () => {
     ['app create --name X --scopes all --redirect-uri https://u:p@a.example/', 'contains a user name'],
     ['app create --name X --scopes all --redirect-uri nowhere', 'is not an absolute URL'],
     ['app create --name X --scopes all --colour red', "Unknown option '--colour'"],
-    ['app show', 'write it like: davgate service app show KEY'],
-    ['app show x', 'x is the key of no app'],
-    ['app set x --name Y', 'x is the key of no app'],
-    ['account create nobody', 'nobody: no address'],
-    ['account create drive@davgate.invalid', 'has an account already'],
-    ['account create DRIVE@davgate.invalid', 'has an account already'],
-    ['account create new@example.org --quota much', '--quota much: no size'],
+    ['app show', 'write davgate service app show KEY'],
+    ['app show x', 'no app has the key x'],
+    ['app set x --name Y', 'no app has the key x'],
+    ['account create nobody', 'nobody: not an email address'],
+    ['account create drive@davgate.invalid', 'already has an account'],
+    ['account create DRIVE@davgate.invalid', 'already has an account'],
+    ['account create new@example.org --quota much', '--quota much: not a size'],
     ['account create new@example.org --permanent-delete maybe', 'must be yes or no'],
     ['account create new@example.org --password-stdin', 'at least 8 characters'],
-    ['account set drive@davgate.invalid', 'say what to change'],
-    ['account set new@example.org --new-password', 'new@example.org has no account here'],
+    ['account set drive@davgate.invalid', 'nothing to change'],
+    ['account set new@example.org --new-password', 'new@example.org has no account'],
     ['token create', '--account is missing'],
-    ['token create --account drive@davgate.invalid --app x', 'x is the key of no app'],
+    ['token create --account drive@davgate.invalid --app x', 'no app has the key x'],
     [
       'token create --account drive@davgate.invalid --app APPKEY --hours 0',
       '--hours 0: must be a number above 0',
     ],
     [
       'token create --account drive@davgate.invalid --app APPKEY --hours 2400000000',
-      '--hours 2400000000: must be at most 876000, a hundred years; left out, the token lives until it is revoked',
+      '--hours 2400000000: must be at most 876000, a hundred years; without --hours, the token is valid until it is revoked',
     ],
     [
       `token create --account drive@davgate.invalid --app APPKEY --hours ${'9'.repeat(400)}`,
       'must be at most 876000',
     ],
-    ['token revoke x', 'x is the number of no token'],
-    ['token revoke 999999', '999999 is the number of no token'],
-  ])('%s', async (words, text) => {
-    const { said, complaint } = await run(words.replace('APPKEY', service.appKey), 'short');
-    expect(said).toBe('');
-    expect(complaint).toContain(text);
-    expect(complaint.split('\n')).toHaveLength(1);
+    ['token revoke x', 'no token has the number x'],
+    ['token revoke 999999', 'no token has the number 999999'],
+  ])('davgate service %s fails with one line', async (words, text) => {
+    const { output, error } = await run(words.replace('APPKEY', service.appKey), 'short');
+    expect(output).toBe('');
+    expect(error).toContain(text);
+    expect(error.split('\n')).toHaveLength(1);
   });
 });
 
-test('a folder without a service is named, and not made into one', async () => {
+test('commands on a folder without a service fail with its name and create nothing', async () => {
   const data = join(service.dataDirectory, 'nothing here');
   for (const words of ['app list', 'account list', 'token list', 'app show x']) {
     expect(await run(words, '', data)).toMatchObject({
-      complaint: `${data} holds no storage service: name its folder with --data DIR`,
+      error: `${data} contains no storage service; name the service's directory with --data DIR`,
     });
   }
   expect(existsSync(data)).toBe(false);
 });
 
-test('each command says what its options mean', async () => {
+test('each command has a --help with its usage', async () => {
   for (const noun of ['app', 'account', 'token']) {
     const group = await did(`${noun} --help`);
     const names = Array.from(group.matchAll(/^ {2}davgate service (\w+ \w+)/gm), ([, name = '']) => name);
@@ -327,7 +330,7 @@ test('each command says what its options mean', async () => {
 });
 
 test.each(['app create', 'app set', 'token create'])(
-  '%s --help says that a scope to write does not include the one to read, and names all scopes',
+  '%s --help says that a write scope does not include the read scope, and names all scopes',
   async (name) => {
     const help = await did(`${name} --help`);
     expect(help).toContain('X.write does not include X.read');

@@ -58,7 +58,7 @@ test('a wrong and a right password of a shared link are logged with address and 
     rpc(service, 'sharing/get_shared_link_metadata', { url, link_password });
   expect((await tell(WRONG)).status).toBe(403);
   await tell(PASSWORD);
-  // Known by now: it is not compared and logged for each call of a program.
+  // A password that was right before is not logged again at each call.
   expect((await call(PASSWORD)).status).toBe(200);
   const address = '127.0.0.1';
   expect(lines).toEqual([

@@ -14,12 +14,12 @@ afterAll(() => service.close());
 const call = (name: string, argument: unknown) => rpc(service, name, argument);
 
 describe('users and check', () => {
-  test('users/get_current_account', async () => {
+  test('users/get_current_account answers FullAccount', async () => {
     expect((await call('users/get_current_account', null)).json).toEqual(accountShape(service.url));
   });
 
-  test('users/get_space_usage counts what is stored', async () => {
-    // Of its own: what other tests remove for ever is counted down in the background.
+  test('users/get_space_usage counts stored bytes', async () => {
+    // A separate account, because removals of other tests lower the usage in the background.
     const account = service.service.addAccount({
       email: 'space@example.org',
       givenName: 'S',
@@ -38,16 +38,16 @@ describe('users and check', () => {
     expect(await usage()).toEqual({ used: 1000, allocation });
   });
 
-  test('users/get_space_usage promises no more than the disk can hold', async () => {
+  test('users/get_space_usage allocates no more than the disk can hold', async () => {
     const { bavail, bsize } = await statfs(service.dataDirectory);
     const { json } = await call('users/get_space_usage', null);
     const { used, allocation } = json as { used: number; allocation: { allocated: number } };
-    // Others write to the disk meanwhile; without the bound it would be 2 TiB.
+    // 10 GiB of tolerance for other writers on the disk. Without the bound the allocation is 2 TiB.
     expect(allocation.allocated).toBeLessThan(used + bavail * bsize + 10 * 1024 ** 3);
     expect(allocation.allocated).toBeGreaterThanOrEqual(used);
   });
 
-  test('check/user echoes', async () => {
+  test('check/user answers the query, and an absent query as empty', async () => {
     expect((await call('check/user', { query: 'ö' })).json).toEqual({ result: 'ö' });
     expect((await call('check/user', {})).json).toEqual({ result: '' });
   });

@@ -6,8 +6,8 @@ import { type Form, PATH_FIELDS, type PathField, READ, WITHOUT_PATH } from '../.
 import { startTestService, type TestService } from '../../support/service.ts';
 import { type Answered, rpc } from '../../support/service-client.ts';
 
-// Each function that takes a path, by each form of address: what the pattern of the field allows works and means the
-// same item; what it does not allow is refused before anything is done.
+// Each function with a path field is called with each form of address. A form that the field's pattern allows
+// means the same item. Other forms are refused before anything changes.
 
 let service: TestService;
 let namespace: string;
@@ -21,7 +21,7 @@ afterAll(() => service.close());
 
 const MAKERS = { file: newFile, image: newImage, table: newTable, folder: newFolder, new: newFolder };
 
-/** An item for a case, and what each form calls what the case names. */
+/** Makes the item of a case. Returns it with its address in each form. */
 async function itemFor({ names }: PathField): Promise<{ item: Item; addresses: Record<Form, string> }> {
   const item = await MAKERS[names](service);
   const below = names === 'new' ? '/new' : '';
@@ -34,12 +34,12 @@ async function itemFor({ names }: PathField): Promise<{ item: Item; addresses: R
   return { item, addresses };
 }
 
-test('every function is in the table, or known to take no path', () => {
+test('PATH_FIELDS and WITHOUT_PATH name every function of the service', () => {
   const named = new Set([...PATH_FIELDS.map(({ route }) => route), ...WITHOUT_PATH]);
   expect([...named].sort()).toEqual([...ROUTES.keys()].sort());
 });
 
-/** Everything of an answer that does not tell one fresh item from another. */
+/** Returns an answer without the parts that differ between two new items. */
 function shapeOf({ status, json }: Answered, { path }: Item): unknown {
   const plain = JSON.stringify(json ?? null)
     .replaceAll(path.slice(1), 'ITEM')
@@ -51,49 +51,55 @@ function shapeOf({ status, json }: Answered, { path }: Item): unknown {
 
 describe.each(PATH_FIELDS.map((one) => [one.route, one.field, one] as const))(
   '%s, %s',
-  (_route, _field, one) => {
+  (route, field, one) => {
     let expected: unknown;
     beforeAll(async () => {
       const { item, addresses } = await itemFor(one);
       expected = shapeOf(await one.call(service, addresses.path, item), item);
     });
 
-    test.each(READ.filter((form) => one.allows.includes(form)))('by %s', async (form) => {
-      const { item, addresses } = await itemFor(one);
-      const answered = await one.call(service, addresses[form], item);
-      expect(answered.status, answered.text).toBe(200);
-      expect(shapeOf(answered, item)).toEqual(expected);
-      if (one.names === 'new')
-        expect((await rpc(service, 'files/get_metadata', { path: addresses.path })).status).toBe(200);
-    });
+    test.each(READ.filter((form) => one.allows.includes(form)))(
+      `${route} takes its field ${field} as an address by %s`,
+      async (form) => {
+        const { item, addresses } = await itemFor(one);
+        const answered = await one.call(service, addresses[form], item);
+        expect(answered.status, answered.text).toBe(200);
+        expect(shapeOf(answered, item)).toEqual(expected);
+        if (one.names === 'new')
+          expect((await rpc(service, 'files/get_metadata', { path: addresses.path })).status).toBe(200);
+      },
+    );
 
-    test.each(READ.filter((form) => !one.allows.includes(form)))('not by %s', async (form) => {
-      const { item, addresses } = await itemFor(one);
-      const answered = await one.call(service, addresses[form], item);
-      if (one.isUpload) {
-        expect([answered.status, JSON.stringify(answered.json)]).toEqual([
-          409,
-          expect.stringContaining('malformed_path'),
-        ]);
-      } else if (one.route === 'files/download_zip') {
-        // The pattern allows it, but a revision is never a folder.
-        expect(answered.json).toMatchObject({ error: { path: { '.tag': 'not_folder' } } });
-      } else {
-        expect([answered.status, answered.text]).toEqual([
-          400,
-          expect.stringContaining(`'${addresses[form]}' did not match pattern`),
-        ]);
-      }
-      expect((await rpc(service, 'files/get_metadata', { path: item.path })).status).toBe(200);
-    });
+    test.each(READ.filter((form) => !one.allows.includes(form)))(
+      `${route} refuses its field ${field} as an address by %s, and keeps the item`,
+      async (form) => {
+        const { item, addresses } = await itemFor(one);
+        const answered = await one.call(service, addresses[form], item);
+        if (one.isUpload) {
+          expect([answered.status, JSON.stringify(answered.json)]).toEqual([
+            409,
+            expect.stringContaining('malformed_path'),
+          ]);
+        } else if (one.route === 'files/download_zip') {
+          // The pattern allows rev:, but a revision is never a folder.
+          expect(answered.json).toMatchObject({ error: { path: { '.tag': 'not_folder' } } });
+        } else {
+          expect([answered.status, answered.text]).toEqual([
+            400,
+            expect.stringContaining(`'${addresses[form]}' did not match pattern`),
+          ]);
+        }
+        expect((await rpc(service, 'files/get_metadata', { path: item.path })).status).toBe(200);
+      },
+    );
 
-    test('nothing by the namespace or the id of another', async () => {
+    test(`${route} refuses a foreign namespace and an unknown id in its field ${field}, and keeps the item`, async () => {
       const { item } = await itemFor(one);
       const below = one.names === 'new' ? '/new' : '';
       for (const address of [`ns:1${item.path}${below}`, `id:AAAAAAAAAAAAAAAAAAAAAA${below}`]) {
         if (!one.allows.includes(address.startsWith('id:') ? 'id' : 'ns')) continue;
         const answered = await one.call(service, address, item);
-        // A search in a folder that is not there finds nothing, as the real service's does.
+        // As in the real service, a search in a missing folder finds nothing.
         const isSearch = one.route.startsWith('files/search') && answered.status === 200;
         if (isSearch) expect(answered.json).toMatchObject({ matches: [] });
         else

@@ -5,11 +5,11 @@ import { effort } from '../../support/effort.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { headerJson, put, rpc, send, upload } from '../../support/service-client.ts';
 
-const complaints: unknown[] = [];
+const logged: unknown[] = [];
 let service: TestService;
 
 beforeAll(async () => {
-  const keep = (event: string, fields = {}) => complaints.push({ event, ...fields });
+  const keep = (event: string, fields = {}) => logged.push({ event, ...fields });
   service = await startTestService({ log: { info: () => undefined, warn: keep, error: keep } });
   await put(service, '/folder/file', 'text');
 });
@@ -99,7 +99,7 @@ const FIELDS = [
   ],
 ];
 
-/** Objects with the fields that functions have, mostly with values of the right kind. */
+/** Objects with fields of the functions, mostly with values of the right type. */
 const argument = fc.oneof(
   value,
   fc.dictionary(fc.constantFrom(...FIELDS), value, { maxKeys: 4 }),
@@ -114,10 +114,10 @@ const argument = fc.oneof(
   }),
 );
 
-// A long poll with a good argument waits, and a revoked token ends the test.
+// A long poll with a valid argument waits, and a revoked token would fail the other calls.
 const NAMES = [...ROUTES.keys()].filter((name) => !/longpoll|revoke$/.test(name));
 
-test.each(NAMES)('%s answers whatever it is given, and never with a fault', async (name) => {
+test.each(NAMES)('%s answers 200, 400 or 409 to random arguments and logs no error', async (name) => {
   const style = ROUTES.get(name)?.style;
   await fc.assert(
     fc.asyncProperty(argument, async (given) => {
@@ -135,5 +135,5 @@ test.each(NAMES)('%s answers whatever it is given, and never with a fault', asyn
     }),
     { numRuns: effort(15) },
   );
-  expect(complaints).toEqual([]);
+  expect(logged).toEqual([]);
 });

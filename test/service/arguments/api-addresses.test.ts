@@ -9,8 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-describe('addresses and methods', () => {
-  test('an unknown function is 400, with an id', async () => {
+describe('paths and methods of the API', () => {
+  test('an unknown function answers 400 with a request id', async () => {
     const answered = await rpc(service, 'files/no_such', {});
     expect([answered.status, answered.text]).toEqual([
       400,
@@ -19,22 +19,25 @@ describe('addresses and methods', () => {
     expect(answered.headers.get('x-dropbox-request-id')).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  test.each(['/', '/1/files/upload', '/oauth2/authorise', '//x', '/%zz'])('%s is 404', async (path) => {
-    expect((await fetch(service.url + path)).status).toBe(404);
-  });
+  test.each(['/', '/1/files/upload', '/oauth2/authorise', '//x', '/%zz'])(
+    'the path %s answers 404',
+    async (path) => {
+      expect((await fetch(service.url + path)).status).toBe(404);
+    },
+  );
 
   test.each([
     ['GET', 'files/get_metadata', 'POST'],
     ['PUT', 'files/upload', 'POST'],
     ['DELETE', 'files/download', 'POST, GET'],
-  ])('%s of %s is 405', async (method, name, allow) => {
+  ])('%s of %s answers 405 with Allow', async (method, name, allow) => {
     const response = await fetch(`${service.url}/2/${name}`, { method });
     expect([response.status, response.headers.get('allow')]).toEqual([405, allow]);
   });
 });
 
-describe('CORS', () => {
-  test('an answer to another site may be read by it', async () => {
+describe('CORS of the API', () => {
+  test('an answer to a request with Origin has CORS headers, and one without has none', async () => {
     const headers = { origin: 'https://app.example' };
     const answered = await rpc(service, 'files/get_metadata', { path: '/none' }, { headers });
     expect(answered.status).toBe(409);
@@ -44,7 +47,7 @@ describe('CORS', () => {
     expect(without.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('a preflight is answered without a token', async () => {
+  test('a preflight without a token answers 200 with CORS headers', async () => {
     const response = await fetch(`${service.url}/2/files/upload`, {
       method: 'OPTIONS',
       headers: {

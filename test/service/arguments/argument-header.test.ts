@@ -22,7 +22,7 @@ describe('Dropbox-API-Arg', () => {
       body: 'text',
     });
 
-  test('is read escaped, as raw UTF-8, and from the URL', async () => {
+  test('Dropbox-API-Arg is read escaped, as raw UTF-8 and from the query', async () => {
     const name = 'Ünï \u{1f600}';
     const json = JSON.stringify({ path: `/args/${name}`, mode: 'overwrite' });
     const escaped = json.replaceAll(
@@ -63,16 +63,16 @@ describe('Dropbox-API-Arg', () => {
       '',
       'HTTP header "Dropbox-API-Arg": content_hash: must be at least 64 characters, got 2',
     ],
-  ])('%j with %j: %s', async (header, query, problem) => {
+  ])('the argument %j with the query %j answers 400: %s', async (header, query, problem) => {
     expectBadCall(await call(header, query), `Error in call to API function "files/upload": ${problem}`);
   });
 
-  test('modes may be bare words or objects', async () => {
+  test('a write mode in Dropbox-API-Arg may be a string or an object', async () => {
     for (const mode of ['add', 'overwrite', { '.tag': 'overwrite' }])
       expect((await call(JSON.stringify({ path: '/modes', mode }))).status).toBe(200);
   });
 
-  test('a deep path, escaped to more than 64 KiB, fits', async () => {
+  test('Dropbox-API-Arg takes a path of 11,250 letters, escaped to more than 64 KiB', async () => {
     const path = `/${Array.from({ length: 45 }, () => 'ü'.repeat(250)).join('/')}`;
     const answered = await upload(service, 'files/upload', { path }, { body: 'text' });
     expect(answered.json).toMatchObject({ path_display: path });

@@ -124,20 +124,20 @@ describe('RPC arguments', () => {
       { path: '/file', settings: { expires: '2030-02-30T00:00:00Z' } },
       "settings: expires: time data '2030-02-30T00:00:00Z' does not match format '%Y-%m-%dT%H:%M:%SZ'",
     ],
-  ])('%s refuses %j', async (name, argument, problem) => {
+  ])('%s answers 400 to %j', async (name, argument, problem) => {
     expectBadCall(
       await rpc(service, name, argument),
       `Error in call to API function "${name}": request body: ${problem}`,
     );
   });
 
-  test('a value in a complaint is cut where it gets long', async () => {
+  test('the error for a value of 100,000 characters is shorter than 600', async () => {
     const answered = await rpc(service, 'files/get_metadata', { path: 'x'.repeat(100_000) });
     expect(answered.text.length).toBeLessThan(600);
   });
 
   test.each(['{"path":', '', 'path=/file', '\ufeff{}', '{"path":"/file"}}'])(
-    'refuses the body %j',
+    'an RPC function answers 400 to the body %j',
     async (body) => {
       expectBadCall(
         await rpc(service, 'files/get_metadata', null, { body }),
@@ -146,24 +146,24 @@ describe('RPC arguments', () => {
     },
   );
 
-  test('refuses bytes that are no UTF-8', async () => {
+  test('an RPC function refuses a body that is not UTF-8', async () => {
     const body = Buffer.from('{"path":"/\xff"}', 'latin1');
     expect((await rpc(service, 'files/get_metadata', null, { body })).text).toContain('could not decode');
   });
 
-  test('a prototype is no field', async () => {
+  test('an RPC function refuses __proto__ as an unknown field', async () => {
     const body = '{"path":"/file","__proto__":{"include_deleted":true}}';
     expect((await rpc(service, 'files/get_metadata', null, { body })).text).toContain(
       "unknown field '__proto__'",
     );
   });
 
-  test('null stands for what is absent', async () => {
+  test('an RPC function takes null for an absent field', async () => {
     const argument = { path: '/file', include_deleted: null, include_media_info: null };
     expect((await rpc(service, 'files/get_metadata', argument)).status).toBe(200);
   });
 
-  test('a body of more than 16 MiB is refused', async () => {
+  test('an RPC function refuses a body of more than 16 MiB', async () => {
     const body = JSON.stringify({ query: 'x'.repeat(16 * 1024 * 1024) });
     const answered = await rpc(service, 'check/user', null, { body });
     expectBadCall(

@@ -28,16 +28,15 @@ import { silentLog } from '../../../src/util/log.ts';
 import { type Answered, headerJson, refusal, refusalIn, send } from '../../support/service-client.ts';
 import { unhurried } from '../../support/unhurried.ts';
 
-/** What the store does next: every call of it does this. */
+/** The outcome of every call of the storage. */
 let next: () => unknown = () => undefined;
-const complaints: Record<string, unknown>[] = [];
+const loggedErrors: Record<string, unknown>[] = [];
 let listener: Listener;
 let token: string;
 let directory: string;
 let closeAll: () => Promise<void>;
 
-// A front over a store that refuses on demand: what the real one would refuse after a terabyte or a
-// broken disk.
+// The router over a storage that refuses on demand, for refusals that need a terabyte or a broken disk.
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'davgate-refusals-'));
   const database = openDatabase(directory);
@@ -52,7 +51,7 @@ beforeAll(async () => {
   const log = {
     info: () => undefined,
     warn: () => undefined,
-    error: (event: string, fields = {}) => complaints.push({ event, ...fields }),
+    error: (event: string, fields = {}) => loggedErrors.push({ event, ...fields }),
   };
   const answer = createRouter(
     {
@@ -86,9 +85,9 @@ beforeAll(async () => {
 });
 afterAll(() => closeAll());
 
-function refuse(told: StorageRefusal, side?: 'from' | 'to'): void {
+function refuse(storageRefusal: StorageRefusal, side?: 'from' | 'to'): void {
   next = () => {
-    throw new StorageError(told, side);
+    throw new StorageError(storageRefusal, side);
   };
 }
 
@@ -134,7 +133,7 @@ const WRITES = Object.keys(ARGUMENTS).filter((name) =>
   /upload|finish|folder_v2|delete|move|copy|restore/.test(name),
 );
 
-test.each(WRITES)('%s in a crowd: 429, JSON, and when to come back', async (name) => {
+test.each(WRITES)('%s during write contention answers 429 as JSON with Retry-After', async (name) => {
   refuse({ kind: 'write', tag: 'too_many_write_operations' });
   const answered = await call(name);
   expect(refusalIn(answered)).toEqual(
@@ -146,7 +145,7 @@ test.each(WRITES)('%s in a crowd: 429, JSON, and when to come back', async (name
   expect(answered.headers.get('retry-after')).toBe('1');
 });
 
-describe('each refusal in each union', () => {
+describe('refusals of the storage by function', () => {
   const write = (tag: 'insufficient_space' | 'no_write_permission') => ({ kind: 'write', tag }) as const;
   test.each<[string, StorageRefusal, 'from' | 'to', string]>([
     ['files/list_folder/continue', { kind: 'cursor', tag: 'reset' }, 'to', 'reset'],
@@ -175,14 +174,14 @@ describe('each refusal in each union', () => {
     ['files/restore', write('insufficient_space'), 'to', 'path_write/insufficient_space'],
     ['files/restore', { kind: 'conflict', tag: 'folder' }, 'to', 'path_write/conflict/folder'],
     ['files/restore', { kind: 'lookup', tag: 'malformed_path' }, 'to', 'path_lookup/malformed_path'],
-  ])('%s, %j (%s): %s', async (name, told, side, summary) => {
-    refuse(told, side);
+  ])("%s answers the storage's refusal %j (%s) with %s", async (name, storageRefusal, side, summary) => {
+    refuse(storageRefusal, side);
     const answered = refusalIn(await call(name));
     expect(answered).toMatchObject({ status: 409, summary });
     expect(answered['error']).toMatchObject({ '.tag': summary.split('/')[0] });
   });
 
-  test('an entry of a batch has contention as its own tag', async () => {
+  test('finish_batch_v2 answers an entry with contention by the tag too_many_write_operations', async () => {
     next = () => [new StorageError({ kind: 'write', tag: 'too_many_write_operations' })];
     expect((await call('files/upload_session/finish_batch_v2')).json).toEqual({
       entries: [{ '.tag': 'failure', failure: { '.tag': 'too_many_write_operations' } }],
@@ -190,7 +189,7 @@ describe('each refusal in each union', () => {
   });
 });
 
-describe('a job', () => {
+describe('jobs whose storage refuses', () => {
   const launch = async () => {
     const answered = await post('files/delete_batch', { entries: [{ path: '/x' }, { path: '/y' }] });
     return answered.json as { async_job_id: string };
@@ -201,7 +200,7 @@ describe('a job', () => {
     return isRunning ? await ended({ async_job_id }) : asked;
   };
 
-  test('tells what is refused as a whole for each of its entries', async () => {
+  test('a job refused as a whole answers that refusal for each of its entries', async () => {
     refuse({ kind: 'write', tag: 'too_many_write_operations' });
     const failure = { '.tag': 'failure', failure: { '.tag': 'too_many_write_operations' } };
     expect((await ended(await launch())).json).toEqual({ '.tag': 'complete', entries: [failure, failure] });
@@ -211,15 +210,15 @@ describe('a job', () => {
     expect(json).toMatchObject({ entries: [{ failure: full }, { failure: full }] });
   });
 
-  test('that fails is an internal_error, and the log says why', async () => {
+  test('a job that throws answers internal_error and logs the error', async () => {
     next = () => {
       throw new Error('EIO');
     };
-    complaints.length = 0;
+    loggedErrors.length = 0;
     expect(refusalIn(await ended(await launch()))).toEqual(
       refusal(409, 'internal_error', { '.tag': 'internal_error' }),
     );
-    expect(complaints).toEqual([
+    expect(loggedErrors).toEqual([
       { event: 'a job failed', job: 'files/delete_batch', error: expect.stringContaining('EIO') },
     ]);
   });
@@ -233,7 +232,7 @@ describe('a job', () => {
   }
 });
 
-describe('what the service did not foresee', () => {
+describe('unexpected errors of the storage', () => {
   const PATH = 'secret-name';
 
   test.each<[string, () => never]>([
@@ -249,19 +248,19 @@ describe('what the service did not foresee', () => {
         throw new StorageError({ kind: 'revision', tag: 'invalid_revision' });
       },
     ],
-  ])('%s is 500 that says nothing but an id, and is logged under it', async (_, fault) => {
+  ])('%s answers 500 with the request id alone, under which the error is logged', async (_, fault) => {
     next = fault;
-    complaints.length = 0;
+    loggedErrors.length = 0;
     const answered = await call('files/get_metadata');
     const requestId = answered.headers.get('x-dropbox-request-id') ?? '';
     expect([answered.status, answered.text]).toEqual([
       500,
       `The service failed. Its log has more under the request id ${requestId}.`,
     ]);
-    expect(complaints).toEqual([
+    expect(loggedErrors).toEqual([
       { event: 'a request failed', requestId, function: 'files/get_metadata', error: expect.any(String) },
     ]);
-    expect(JSON.stringify(complaints)).not.toContain(token);
+    expect(JSON.stringify(loggedErrors)).not.toContain(token);
   });
 
   const FILE: StoredFile = {
@@ -277,7 +276,7 @@ describe('what the service did not foresee', () => {
     serverModifiedMs: 0,
   };
 
-  /** First `stat`, then `read`. */
+  /** Makes the storage answer `stat`, and then `read`. */
   function reading(read: () => AsyncGenerator<Uint8Array>): void {
     next = () => {
       next = read;
@@ -285,21 +284,21 @@ describe('what the service did not foresee', () => {
     };
   }
 
-  test('at a temporary link is logged without its address, which is its secret', async () => {
+  test("an error at a temporary link is logged without the link's secret", async () => {
     next = () => FILE;
     const { link } = (await call('files/get_temporary_link')).json as { link: string };
     const { pathname } = new URL(link);
     next = () => {
       throw new Error('EIO');
     };
-    complaints.length = 0;
+    loggedErrors.length = 0;
     expect((await send(`${listener.url}${pathname}`, {})).status).toBe(500);
-    expect(complaints).toMatchObject([{ event: 'a request failed', function: '/cd' }]);
+    expect(loggedErrors).toMatchObject([{ event: 'a request failed', function: '/cd' }]);
     const secret = /[\w-]{43}/.exec(pathname)?.[0] ?? pathname;
-    expect(JSON.stringify(complaints)).not.toContain(secret);
+    expect(JSON.stringify(loggedErrors)).not.toContain(secret);
   });
 
-  test('a file gone between look-up and reading is not found', async () => {
+  test('a file removed between look-up and reading answers path/not_found', async () => {
     reading(async function* () {
       yield* [];
       throw new StorageError({ kind: 'lookup', tag: 'not_found' });
@@ -307,7 +306,7 @@ describe('what the service did not foresee', () => {
     expect(refusalIn(await call('files/download'))).toMatchObject({ status: 409, summary: 'path/not_found' });
   });
 
-  test('bytes found broken at the start are 500, and later cut the answer short', async () => {
+  test('an error at the first byte of a download answers 500, and one later breaks the answer off', async () => {
     reading(async function* () {
       yield* [];
       throw new Error('a block does not match its hash');
@@ -317,12 +316,12 @@ describe('what the service did not foresee', () => {
       yield Buffer.from('five ');
       throw new Error('a block does not match its hash');
     });
-    complaints.length = 0;
+    loggedErrors.length = 0;
     await expect(call('files/download')).rejects.toThrow();
-    expect(complaints).toMatchObject([{ error: 'Error: a block does not match its hash' }]);
+    expect(loggedErrors).toMatchObject([{ error: 'Error: a block does not match its hash' }]);
   });
 
-  test('fewer bytes than the metadata says do not pass for the whole', async () => {
+  test('a download with fewer bytes than its metadata says breaks off', async () => {
     reading(async function* () {
       yield Buffer.from('five ');
     });

@@ -14,7 +14,7 @@ afterAll(() => service.close());
 const embedded = (link: string, options: Record<string, string> = {}) =>
   send(`${service.url}/embed?${new URLSearchParams({ link, ...options })}`, {});
 
-test('the script is there for pages of every origin', async () => {
+test('/embed.js answers a script that pages of every origin may load', async () => {
   const { status, headers, text } = await send(`${service.url}/embed.js`, {});
   expect([status, headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
   expect(headers.get('access-control-allow-origin')).toBe('*');
@@ -22,7 +22,7 @@ test('the script is there for pages of every origin', async () => {
   expect(() => runInNewContext(`() => {${text}}`)).not.toThrow();
 });
 
-test('a frame may be anywhere, in a sandbox, with one script that its policy names', async () => {
+test('/embed answers a sandboxed page that any site may frame, with one script that its policy names', async () => {
   await put(service, '/framed.txt', 'text');
   const { status, headers, text } = await embedded(await sharedLink(service, '/framed.txt'));
   expect(status).toBe(200);
@@ -38,13 +38,13 @@ test('a frame may be anywhere, in a sandbox, with one script that its policy nam
   expect(headers.get('cache-control')).toBe('no-store');
 });
 
-test('a link of an older address of the service is shown too', async () => {
+test('/embed shows a link with an older address of the service', async () => {
   await put(service, '/older.txt', 'the text');
   const link = (await sharedLink(service, '/older.txt')).replace(/^http:\/\/[^/]+/, 'https://older.example');
   expect((await embedded(link)).text).toContain('the text');
 });
 
-test('a password, given on the link’s own page, opens nothing in another site’s', async () => {
+test('/embed of a link with a password answers 403 also with the cookie of the link’s own page', async () => {
   await put(service, '/guarded.txt', 'the secret');
   const settings = { requested_visibility: 'password', link_password: 'sesame' };
   const link = await sharedLink(service, '/guarded.txt', settings);
@@ -61,13 +61,13 @@ test.each([
   ['no address', 404],
   ['https://a.example/', 404],
   ['javascript:alert(1)', 404],
-])('the link %j: %i', async (link, status) => {
+])('/embed of the malformed link %j answers %i', async (link, status) => {
   const answered = await embedded(link);
   expect([answered.status, answered.text.includes('Nothing is here')]).toEqual([status, true]);
   expect(answered.headers.get('content-security-policy')).toContain('frame-ancestors *');
 });
 
-test('what was deleted, below a linked folder too', async () => {
+test('/embed of a file deleted from a linked folder answers 404', async () => {
   await put(service, '/gone/a.txt', 'text');
   const link = (await sharedLink(service, '/gone')).replace('/h?', '/h/a.txt?');
   expect((await embedded(link)).status).toBe(200);
@@ -75,7 +75,7 @@ test('what was deleted, below a linked folder too', async () => {
   expect((await embedded(link)).status).toBe(404);
 });
 
-test('options that are none are as usual', async () => {
+test('/embed takes invalid options for the defaults', async () => {
   await put(service, '/options/a.txt', 'text');
   const link = await sharedLink(service, '/options');
   const { text } = await embedded(link, { view: '"><script>', headerSize: 'x', zoom: 'y' });
@@ -84,7 +84,7 @@ test('options that are none are as usual', async () => {
   expect(text).not.toContain('"><script>');
 });
 
-test('other methods are refused', async () => {
+test('POST to /embed and /embed.js answers 405', async () => {
   for (const path of ['/embed', '/embed.js']) {
     const { status, headers } = await send(service.url + path, { method: 'POST' });
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);

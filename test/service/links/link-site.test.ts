@@ -23,8 +23,8 @@ async function linkTo(path: string, settings?: object): Promise<string> {
 const raw = (url: string) => url.replace('dl=0', 'raw=1');
 const get = (url: string, headers: Record<string, string> = {}) => send(url, { headers });
 
-describe('dl=0', () => {
-  test('is a page with the name, the size and ways to the bytes', async () => {
+describe('the page of a file link', () => {
+  test('the page of a file link shows the name, the size and links to the bytes', async () => {
     await put(service, '/page/Report 1.txt', 'x'.repeat(1500));
     const answered = await get(await linkTo('/page/Report 1.txt'));
     expect(answered.status).toBe(200);
@@ -37,7 +37,7 @@ describe('dl=0', () => {
     }
   });
 
-  test('may run no script and be framed by no one, and keeps its address to itself', async () => {
+  test('the page of a file link runs no script, refuses frames and sends no referrer', async () => {
     await put(service, '/page/quiet', 'text');
     const { headers, text } = await get(await linkTo('/page/quiet'));
     const policy = headers.get('content-security-policy') ?? '';
@@ -51,7 +51,7 @@ describe('dl=0', () => {
     expect(text).not.toContain('<script');
   });
 
-  test('its style sheet is the one that its policy names', async () => {
+  test('the page of a file link has the style sheet whose hash its policy names', async () => {
     await put(service, '/page/styled', 'text');
     const { headers, text } = await get(await linkTo('/page/styled'));
     const style = /<style>([\s\S]*)<\/style>/.exec(text)?.[1] ?? '';
@@ -59,7 +59,7 @@ describe('dl=0', () => {
     expect(headers.get('content-security-policy')).toContain(`style-src 'sha256-${hash}'`);
   });
 
-  test('a name that is markup stays a name', async () => {
+  test('the pages of links escape markup in names', async () => {
     const name = `"><img src=x onerror=alert(1)>'&<!--.png`;
     await put(service, `/markup/${name}`, 'text');
     const { text } = await get(await linkTo(`/markup/${name}`));
@@ -75,14 +75,14 @@ describe('dl=0', () => {
     ['picture.PNG', '<img'],
     ['song.mp3', '<audio'],
     ['film.mp4', '<video'],
-  ])('%s is shown in the page', async (name, element) => {
+  ])('the page of a link to %s shows it in the page', async (name, element) => {
     await put(service, `/shown/${name}`, 'text');
     expect((await get(await linkTo(`/shown/${name}`))).text).toContain(element);
   });
 });
 
-describe('a folder', () => {
-  test('lists what is in it, and leads down and up again', async () => {
+describe('the page of a folder link', () => {
+  test('the page of a folder link lists the folder and links to its subfolders and back', async () => {
     await put(service, '/tree/a file', 'text');
     await put(service, '/tree/sub #1/be?low', 'below');
     const top = await get(await linkTo('/tree'));
@@ -99,11 +99,11 @@ describe('a folder', () => {
     expect((await get(hrefOf(sub.text, 'tree'))).text).toContain('<h1>tree</h1>');
   });
 
-  test('shows nothing beside it', async () => {
+  test('a folder link answers 404 for every path outside the folder', async () => {
     await put(service, '/walled/in/x', 'text');
     await put(service, '/walled/secret', 'text');
     const { port, pathname, search } = new URL(await linkTo('/walled/in'));
-    // Sent as they are: fetch would resolve the dots before it asks.
+    // Sent raw, because fetch resolves dots before it sends.
     const statusOf = async (step: string) => {
       const head = `GET ${pathname}/${step}${search} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
       return (await connectRaw(Number(port), head).closed()).slice(9, 12);
@@ -113,7 +113,7 @@ describe('a folder', () => {
     expect(await statusOf('x')).toBe('200');
   });
 
-  test('an empty one says so, and has no bytes to look at', async () => {
+  test('the page of an empty folder says so, and raw=1 answers 400', async () => {
     await rpc(service, 'files/create_folder_v2', { path: '/hollow' });
     const url = await linkTo('/hollow');
     expect((await get(url)).text).toContain('This folder is empty.');
@@ -122,8 +122,8 @@ describe('a folder', () => {
   });
 });
 
-describe('the bytes', () => {
-  test('dl=1 is to be saved, under its name', async () => {
+describe('the bytes behind a link', () => {
+  test('dl=1 of a link answers the bytes as an attachment with the file’s name', async () => {
     const { rev } = await put(service, '/bytes/Grüße "1".html', '<script>1</script>');
     const url = (await linkTo('/bytes/Grüße "1".html')).replace('dl=0', 'dl=1');
     const answered = await get(url);
@@ -145,7 +145,7 @@ describe('the bytes', () => {
     ['noending', 'application/octet-stream'],
     ['pdf', 'application/octet-stream'],
     ['odd.constructor', 'application/octet-stream'],
-  ])('raw=1 of %s is shown as %s, and runs nothing', async (name, type) => {
+  ])('raw=1 of %s is shown as %s, in a sandbox without scripts', async (name, type) => {
     await put(service, `/raw/${name}`, '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>');
     const { headers } = await get(raw(await linkTo(`/raw/${name}`)));
     expect(headers.get('content-type')).toBe(type);
@@ -154,7 +154,7 @@ describe('the bytes', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  test('come in ranges, whole if the file has changed', async () => {
+  test('raw=1 of a link answers ranges, and the whole file if If-Range does not match', async () => {
     const { rev } = await put(service, '/ranges', 'some text');
     const url = raw(await linkTo('/ranges'));
     const part = await get(url, { range: 'bytes=5-' });
@@ -166,7 +166,7 @@ describe('the bytes', () => {
     expect((await get(url, { 'if-none-match': `"${rev}"` })).status).toBe(304);
   });
 
-  test('HEAD tells their length', async () => {
+  test('HEAD with raw=1 of a link answers the length', async () => {
     await put(service, '/headed', 'text');
     const response = await fetch(raw(await linkTo('/headed')), { method: 'HEAD' });
     expect([response.status, response.headers.get('content-length'), await response.text()]).toEqual([
@@ -176,7 +176,7 @@ describe('the bytes', () => {
     ]);
   });
 
-  test('are not to be had where the owner allows no download', async () => {
+  test('a link without downloads answers dl=1 with 403, and its page has no dl=1', async () => {
     await put(service, '/looked-at', 'text');
     const url = await linkTo('/looked-at', { allow_download: false });
     expect((await get(url.replace('dl=0', 'dl=1'))).status).toBe(403);
@@ -184,7 +184,7 @@ describe('the bytes', () => {
   });
 });
 
-describe('thumbnails', () => {
+describe('thumbnails of links', () => {
   const png = (width: number) =>
     sharp({ create: { width, height: 600, channels: 3, background: '#48a' } })
       .png()
@@ -194,7 +194,7 @@ describe('thumbnails', () => {
       ([, url = '']) => service.url + url.replaceAll('&amp;', '&'),
     );
 
-  test('a folder shows its images small', async () => {
+  test('the page of a folder link shows thumbnails of its images', async () => {
     await put(service, '/album/wide.png', await png(1200));
     await put(service, '/album/notes.txt', 'text');
     await put(service, '/album/in/deep #1.png', await png(600));
@@ -215,7 +215,7 @@ describe('thumbnails', () => {
     expect((await fetch(below)).status).toBe(200);
   });
 
-  test('of what is no image there is none', async () => {
+  test('a thumbnail of a file that is no image answers 404', async () => {
     await put(service, '/fake/fake.png', 'text');
     const [picture = ''] = pictures((await get(await linkTo('/fake'))).text);
     const answered = await get(picture);
@@ -225,15 +225,15 @@ describe('thumbnails', () => {
     ]);
   });
 
-  test('a password keeps them too', async () => {
+  test('a thumbnail of a link with a password answers 403 without it', async () => {
     await put(service, '/hidden.png', await png(10));
     const url = await linkTo('/hidden.png', { requested_visibility: 'password', link_password: 'pass' });
     expect((await get(url.replace('dl=0', 'thumb=1'))).status).toBe(403);
   });
 });
 
-describe('what cannot be opened', () => {
-  test('a wrong key, a wrong token, no key', async () => {
+describe('links that do not open', () => {
+  test('a link with a wrong or missing key answers 404 with a page and a request id', async () => {
     await put(service, '/keyed', 'text');
     const url = await linkTo('/keyed');
     for (const wrong of [
@@ -253,7 +253,7 @@ describe('what cannot be opened', () => {
     }
   });
 
-  test('what was deleted', async () => {
+  test('a link to a deleted file answers 404', async () => {
     await put(service, '/doomed', 'text');
     const url = await linkTo('/doomed');
     await rpc(service, 'files/delete_v2', { path: '/doomed' });
@@ -261,26 +261,26 @@ describe('what cannot be opened', () => {
     expect((await get(raw(url))).status).toBe(404);
   });
 
-  test('what is for no one', async () => {
+  test('a link with audience no_one answers 403', async () => {
     await put(service, '/closed', 'text');
     const url = await linkTo('/closed', { audience: 'no_one' });
     expect((await get(url)).status).toBe(403);
     expect((await get(raw(url))).status).toBe(403);
   });
 
-  test('by another method', async () => {
+  test('DELETE of a link answers 405 with Allow', async () => {
     await put(service, '/method', 'text');
     const response = await fetch(await linkTo('/method'), { method: 'DELETE' });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
   });
 });
 
-describe('a password', () => {
+describe('passwords of links', () => {
   const settings = { requested_visibility: 'password', link_password: 'open <sesame>' };
-  const tell = (url: string, password: string) =>
+  const sendPassword = (url: string, password: string) =>
     send(url, { method: 'POST', body: new URLSearchParams({ password }) });
 
-  test('is asked for, and opens page and bytes', async () => {
+  test('a link with a password asks for it, and opens page and bytes with the cookie that it sets', async () => {
     await put(service, '/guarded', 'text');
     const url = await linkTo('/guarded', settings);
     for (const closed of [url, raw(url)]) {
@@ -288,35 +288,35 @@ describe('a password', () => {
       expect(answered.status).toBe(403);
       expect(answered.text).toContain('<form method="post">');
     }
-    expect((await tell(url, 'open')).status).toBe(403);
-    expect((await tell(url, '')).status).toBe(400);
-    const told = await tell(raw(url), 'open <sesame>');
-    expect(told.status).toBe(303);
-    expect(new URL(told.headers.get('location') ?? '', raw(url)).href).toBe(raw(url));
-    const setCookie = told.headers.get('set-cookie') ?? '';
+    expect((await sendPassword(url, 'open')).status).toBe(403);
+    expect((await sendPassword(url, '')).status).toBe(400);
+    const answered = await sendPassword(raw(url), 'open <sesame>');
+    expect(answered.status).toBe(303);
+    expect(new URL(answered.headers.get('location') ?? '', raw(url)).href).toBe(raw(url));
+    const setCookie = answered.headers.get('set-cookie') ?? '';
     expect(setCookie).toMatch(/; HttpOnly; SameSite=Lax$/);
     const cookie = setCookie.split(';')[0] ?? '';
     expect((await get(raw(url), { cookie })).text).toBe('text');
     expect((await get(raw(url), { cookie: `${cookie}x` })).status).toBe(403);
   });
 
-  /** As soon as each is allowed. */
+  /** Shortest waits before each wrong guess that is still compared, in ms. */
   const WAITS_MS = [0, 0, 0, 0, 1_000, 2_000, 4_000, 8_000];
 
-  test('takes longer after each wrong one', async () => {
+  test('a link refuses a password for longer after each wrong one', async () => {
     await put(service, '/guessed', 'text');
     const url = await linkTo('/guessed', settings);
     for (const [guess, waitMs] of WAITS_MS.entries()) {
       await clock.advance(waitMs);
-      expect((await tell(url, `guess ${guess}`)).status).toBe(403);
+      expect((await sendPassword(url, `guess ${guess}`)).status).toBe(403);
     }
-    const answered = await tell(url, 'open <sesame>');
+    const answered = await sendPassword(url, 'open <sesame>');
     expect([answered.status, answered.headers.get('retry-after')]).toEqual([429, '16']);
     await clock.advance(16_000);
-    expect((await tell(url, 'open <sesame>')).status).toBe(303);
+    expect((await sendPassword(url, 'open <sesame>')).status).toBe(303);
   });
 
-  test('guesses by calls and on the page count together, and a client that has the password is let in', async () => {
+  test('wrong passwords by calls and on the page count together, and a client that knows the password is let in', async () => {
     await clock.advance(60_000);
     await put(service, '/tried', 'text');
     const url = await linkTo('/tried', settings);
@@ -335,7 +335,7 @@ describe('a password', () => {
     }
     const over = await call('guess');
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, '16']);
-    expect((await tell(url, 'guess')).status).toBe(429);
+    expect((await sendPassword(url, 'guess')).status).toBe(429);
     expect((await call('open <sesame>')).status).toBe(200);
     const changed = { url, settings: { link_password: 'another' } };
     expect((await rpc(service, 'sharing/modify_shared_link_settings', changed)).status).toBe(200);

@@ -13,8 +13,8 @@ import {
 
 const clock = new ManualClock();
 let service: TestService;
-/** Of an account that owns nothing of what is shared here. */
-let stranger: string;
+/** Access token of an account that owns none of the links. */
+let otherToken: string;
 
 beforeAll(async () => {
   service = await startTestService({ clock });
@@ -25,7 +25,7 @@ beforeAll(async () => {
     mayDeletePermanently: false,
   });
   const scopes = ['sharing.read', 'sharing.write', 'files.metadata.read'] as const;
-  stranger = await service.service.grant({ accountId: id, scopes });
+  otherToken = await service.service.grant({ accountId: id, scopes });
 });
 afterAll(() => service.close());
 
@@ -42,30 +42,30 @@ async function linkTo(path: string, settings?: object): Promise<LinkJson> {
 
 const basic = (key: string, secret: string) => `Basic ${Buffer.from(`${key}:${secret}`).toString('base64')}`;
 const asApp = () => ({ authorization: basic(service.appKey, service.appSecret) });
-const asStranger = () => ({ authorization: `Bearer ${stranger}` });
+const asOtherUser = () => ({ authorization: `Bearer ${otherToken}` });
 const refused = (tag: string) => refusal(409, tag, { '.tag': tag });
 
-describe('get_shared_link_file', () => {
-  const file = (argument: object, headers: Record<string, string> = asStranger()): Promise<Answered> =>
+describe('sharing/get_shared_link_file', () => {
+  const file = (argument: object, headers: Record<string, string> = asOtherUser()): Promise<Answered> =>
     send(`${service.url}/2/sharing/get_shared_link_file`, {
       method: 'POST',
       headers: { 'dropbox-api-arg': headerJson(argument), ...headers },
     });
 
-  test('the bytes, and the link as others see it', async () => {
+  test('get_shared_link_file answers the bytes, a range of them, and the link’s metadata as another account sees it', async () => {
     await put(service, '/Given/Ä.txt', '0123456789');
     const { url } = await linkTo('/Given/Ä.txt');
     const answered = await file({ url });
     expect([answered.status, answered.text]).toEqual([200, '0123456789']);
     expect(answered.headers.get('content-type')).toBe('application/octet-stream');
-    const metadata = await rpc(service, 'sharing/get_shared_link_metadata', { url }, { token: stranger });
+    const metadata = await rpc(service, 'sharing/get_shared_link_metadata', { url }, { token: otherToken });
     expect(metadata.json).toMatchObject({ '.tag': 'file', name: 'Ä.txt', size: 10 });
     expect(JSON.parse(answered.headers.get('dropbox-api-result') ?? '')).toEqual(metadata.json);
-    const part = await file({ url }, { ...asStranger(), range: 'bytes=2-3' });
+    const part = await file({ url }, { ...asOtherUser(), range: 'bytes=2-3' });
     expect([part.status, part.text, part.headers.get('content-range')]).toEqual([206, '23', 'bytes 2-3/10']);
   });
 
-  test('from inside a linked folder, for an app without a user', async () => {
+  test('get_shared_link_file answers an app without a user with a file inside a linked folder', async () => {
     await put(service, '/Given folder/sub/file', 'below');
     const { url } = await linkTo('/Given folder');
     const answered = await file({ url, path: '/sub/file' }, asApp());
@@ -81,7 +81,7 @@ describe('get_shared_link_file', () => {
       expect(refusalIn(await file({ url, path }))).toEqual(refused('shared_link_not_found'));
   });
 
-  test('needs the password, and that downloads are allowed', async () => {
+  test('get_shared_link_file needs the link’s password, and answers access denied where downloads are off', async () => {
     await put(service, '/Guarded', 'text');
     const { url } = await linkTo('/Guarded', { require_password: true, link_password: 'right' });
     for (const link_password of [undefined, 'wrong'])
@@ -92,17 +92,20 @@ describe('get_shared_link_file', () => {
     expect(refusalIn(await file({ url: looked.url }))).toEqual(refused('shared_link_access_denied'));
   });
 
-  test.each(['rubbish', 'https://x/scl/fi/a/b?rlkey=c'])('%s: shared_link_not_found', async (url) => {
-    expect(refusalIn(await file({ url }))).toEqual(refused('shared_link_not_found'));
-  });
+  test.each(['rubbish', 'https://x/scl/fi/a/b?rlkey=c'])(
+    'get_shared_link_file of %s answers shared_link_not_found',
+    async (url) => {
+      expect(refusalIn(await file({ url }))).toEqual(refused('shared_link_not_found'));
+    },
+  );
 });
 
-describe('modify_shared_link_settings', () => {
+describe('sharing/modify_shared_link_settings', () => {
   const modify = (url: string, settings: object, more: object = {}, token = service.token) =>
     rpc(service, 'sharing/modify_shared_link_settings', { url, settings, ...more }, { token });
   const inAnHour = () => `${new Date(clock.now() + 3_600_000).toISOString().slice(0, 19)}Z`;
 
-  test('sets and removes an end, and leaves the rest', async () => {
+  test('modify_shared_link_settings sets and removes the expiry, and changes nothing else', async () => {
     await put(service, '/Modified/end', 'text');
     const link = await linkTo('/Modified/end', { allow_download: false });
     const expires = inAnHour();
@@ -114,11 +117,11 @@ describe('modify_shared_link_settings', () => {
     expect((await fetch(link.url)).status).toBe(200);
   });
 
-  test('sets, changes and removes a password', async () => {
+  test('modify_shared_link_settings sets, changes and removes a password', async () => {
     await put(service, '/Modified/password', 'text');
     const { url } = await linkTo('/Modified/password');
     const opens = async (link_password?: string) =>
-      (await rpc(service, 'sharing/get_shared_link_metadata', { url, link_password }, { token: stranger }))
+      (await rpc(service, 'sharing/get_shared_link_metadata', { url, link_password }, { token: otherToken }))
         .status;
     const set = await modify(url, { require_password: true, link_password: 'one' });
     expect(set.json).toMatchObject({
@@ -139,7 +142,7 @@ describe('modify_shared_link_settings', () => {
     expect(await opens()).toBe(200);
   });
 
-  test('downloads', async () => {
+  test('modify_shared_link_settings turns downloads off and on', async () => {
     await put(service, '/Modified/downloads', 'text');
     const { url } = await linkTo('/Modified/downloads');
     await modify(url, { allow_download: false });
@@ -158,7 +161,7 @@ describe('modify_shared_link_settings', () => {
     ['invalid_settings', { requested_visibility: 'public', require_password: true, link_password: 'x' }],
     ['not_authorized', { audience: 'team' }],
     ['not_authorized', { access: 'editor' }],
-  ])('%s: %j', async (tag, settings, more) => {
+  ])('modify_shared_link_settings answers %s to %j', async (tag, settings, more) => {
     await put(service, '/Modified/errors', 'text');
     const listed = await rpc(service, 'sharing/list_shared_links', {
       path: '/Modified/errors',
@@ -171,11 +174,11 @@ describe('modify_shared_link_settings', () => {
     );
   });
 
-  test("of others' links, or none", async () => {
+  test('modify_shared_link_settings refuses a link of another account, a malformed one and one to a deleted file', async () => {
     await put(service, '/Modified/mine', 'text');
     const { url } = await linkTo('/Modified/mine');
     const settings = { allow_download: false };
-    expect(refusalIn(await modify(url, settings, {}, stranger))).toEqual(
+    expect(refusalIn(await modify(url, settings, {}, otherToken))).toEqual(
       refused('shared_link_access_denied'),
     );
     expect(refusalIn(await modify('rubbish', settings))).toEqual(refused('shared_link_not_found'));
@@ -184,8 +187,8 @@ describe('modify_shared_link_settings', () => {
   });
 });
 
-describe('list_folder with shared_link', () => {
-  const list = (argument: object, headers: Record<string, string> = asStranger(), name = 'list_folder') =>
+describe('files/list_folder with shared_link', () => {
+  const list = (argument: object, headers: Record<string, string> = asOtherUser(), name = 'list_folder') =>
     send(`${service.url}/2/files/${name}`, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
@@ -193,7 +196,7 @@ describe('list_folder with shared_link', () => {
     });
   type Page = { entries: { name: string }[]; cursor: string; has_more: boolean };
 
-  test('what is in the folder, without telling where that is, in pages and with what changes', async () => {
+  test('list_folder of a link answers pages and changes of the folder without any path', async () => {
     for (const name of ['a', 'b', 'c']) await put(service, `/Listed/sub/${name}`, 'text');
     const { url } = await linkTo('/Listed');
     const top = await list({ path: '', shared_link: { url } });
@@ -209,39 +212,41 @@ describe('list_folder with shared_link', () => {
     const first = (await list({ path: '/sub', shared_link: { url }, limit: 2 })).json as Page;
     const { cursor } = first;
     expect([first.entries.map(({ name }) => name), first.has_more]).toEqual([['a', 'b'], true]);
-    const second = (await list({ cursor }, asStranger(), 'list_folder/continue')).json as Page;
+    const second = (await list({ cursor }, asOtherUser(), 'list_folder/continue')).json as Page;
     expect(second).toMatchObject({ entries: [{ name: 'c' }], has_more: false });
     await put(service, '/Listed/sub/d', 'text');
     const poll = await rpc(service, 'files/list_folder/longpoll', { cursor: second.cursor }, { token: null });
     expect(poll.json).toEqual({ changes: true });
-    const since = (await list({ cursor: second.cursor }, asStranger(), 'list_folder/continue')).json as Page;
+    const since = (await list({ cursor: second.cursor }, asOtherUser(), 'list_folder/continue')).json as Page;
     expect(since.entries).toMatchObject([{ name: 'd' }]);
     expect(JSON.stringify([first, second, since])).not.toContain('path_');
   });
 
-  test('for an app without a user; and for a user a cursor that knows all', async () => {
+  test('list_folder of a link serves an app without a user, and refuses an app the cursor of a user', async () => {
     await put(service, '/Listed by app/x', 'text');
     const { url } = await linkTo('/Listed by app');
     const argument = { path: '', shared_link: { url } };
     const listed = await list(argument, asApp());
     expect(listed.json).toMatchObject({ entries: [{ name: 'x' }] });
     expect((await list(argument, asApp(), 'list_folder/get_latest_cursor')).status).toBe(400);
-    const latest = await list(argument, asStranger(), 'list_folder/get_latest_cursor');
+    const latest = await list(argument, asOtherUser(), 'list_folder/get_latest_cursor');
     const { cursor } = latest.json as Page;
     const next = (who: Record<string, string>) => list({ cursor }, who, 'list_folder/continue');
-    expect((await next(asStranger())).json).toMatchObject({ entries: [] });
-    // It was not made for the app.
+    expect((await next(asOtherUser())).json).toMatchObject({ entries: [] });
+    // The cursor belongs to the user.
     expect(refusalIn(await next(asApp()))).toEqual(refused('reset'));
     const plain = await list({ path: '' }, asApp());
     expect([plain.status, plain.text]).toEqual([400, expect.stringContaining('only with shared_link')]);
   });
 
-  test('a link that was taken back ends its listings', async () => {
+  test('list_folder/continue answers reset after its link was revoked', async () => {
     await put(service, '/Listed, then not/x', 'text');
     const { url } = await linkTo('/Listed, then not');
     const { cursor } = (await list({ path: '', shared_link: { url } })).json as Page;
     await rpc(service, 'sharing/revoke_shared_link', { url });
-    expect(refusalIn(await list({ cursor }, asStranger(), 'list_folder/continue'))).toEqual(refused('reset'));
+    expect(refusalIn(await list({ cursor }, asOtherUser(), 'list_folder/continue'))).toEqual(
+      refused('reset'),
+    );
   });
 
   test.each<[string, (from: string) => Promise<unknown>]>([
@@ -250,28 +255,33 @@ describe('list_folder with shared_link', () => {
       'was moved',
       (path) => rpc(service, 'files/move_v2', { from_path: path, to_path: `${path}, elsewhere` }),
     ],
-  ])('ends when its folder %s: what comes to be in its place is nobody else’s', async (how, change) => {
-    const path = `/Listed until it ${how}`;
-    await put(service, `${path}/shared`, 'text');
-    const { url } = await linkTo(path);
-    const { cursor } = (await list({ path: '', shared_link: { url } })).json as Page;
-    await change(path);
-    await put(service, `${path}/secret`, 'text');
-    const answered = await list({ cursor }, asStranger(), 'list_folder/continue');
-    expect(refusalIn(answered)).toEqual(refused('reset'));
-    expect(answered.text).not.toContain('secret');
-  });
+  ])(
+    'list_folder/continue of a link whose folder %s answers reset and nothing of the folder that takes its place',
+    async (how, change) => {
+      const path = `/Listed until it ${how}`;
+      await put(service, `${path}/shared`, 'text');
+      const { url } = await linkTo(path);
+      const { cursor } = (await list({ path: '', shared_link: { url } })).json as Page;
+      await change(path);
+      await put(service, `${path}/secret`, 'text');
+      const answered = await list({ cursor }, asOtherUser(), 'list_folder/continue');
+      expect(refusalIn(answered)).toEqual(refused('reset'));
+      expect(answered.text).not.toContain('secret');
+    },
+  );
 
-  test('another password ends the listings of those who had the old one', async () => {
+  test('list_folder/continue answers reset after the password of its link was changed', async () => {
     await put(service, '/Listed with a password/x', 'text');
     const settings = { require_password: true, link_password: 'one' };
     const { url } = await linkTo('/Listed with a password', settings);
     const { cursor } = (await list({ path: '', shared_link: { url, password: 'one' } })).json as Page;
     await rpc(service, 'sharing/modify_shared_link_settings', { url, settings: { link_password: 'two' } });
-    expect(refusalIn(await list({ cursor }, asStranger(), 'list_folder/continue'))).toEqual(refused('reset'));
+    expect(refusalIn(await list({ cursor }, asOtherUser(), 'list_folder/continue'))).toEqual(
+      refused('reset'),
+    );
   });
 
-  test('says what it is asked for, also after a cursor', async () => {
+  test('list_folder of a link with include_has_explicit_shared_members answers that field, also after a cursor', async () => {
     await put(service, '/Asked in link/a', 'text');
     await put(service, '/Asked in link/b', 'text');
     const { url } = await linkTo('/Asked in link');
@@ -286,7 +296,7 @@ describe('list_folder with shared_link', () => {
     ]);
   });
 
-  test('errors', async () => {
+  test('list_folder of a link refuses invalid links, passwords and paths', async () => {
     await put(service, '/Listed file', 'text');
     await put(service, '/Listed guarded/x', 'text');
     const { url } = await linkTo('/Listed file');
@@ -312,12 +322,12 @@ describe('check/app', () => {
       body: JSON.stringify({ query: 'here?' }),
     });
 
-  test('says what it is told, to an app with its secret', async () => {
+  test('check/app answers an app with a valid secret with the query', async () => {
     const { status, json } = await check(basic(service.appKey, service.appSecret));
     expect([status, json]).toEqual([200, { result: 'here?' }]);
   });
 
-  test('a wrong secret is 401; a token, or a secret where a token belongs, 400', async () => {
+  test('check/app answers a wrong secret with 401, and a token or a misplaced secret with 400', async () => {
     for (const authorization of [basic(service.appKey, 'wrong'), basic('none', service.appSecret), 'Basic ?'])
       expect(refusalIn(await check(authorization))).toEqual(
         refusal(401, 'invalid_access_token', { '.tag': 'invalid_access_token' }),

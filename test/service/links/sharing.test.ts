@@ -40,8 +40,8 @@ const FILE_URL = expect.stringMatching(
   /^http:\/\/127\.0\.0\.1:\d+\/scl\/fi\/[0-9a-f]{32}\/[^/?]+\?rlkey=[0-9a-f]{32}&dl=0$/,
 );
 
-describe('create_shared_link_with_settings', () => {
-  test('of a file', async () => {
+describe('sharing/create_shared_link_with_settings', () => {
+  test('create_shared_link_with_settings of a file answers its link', async () => {
     const file = await put(service, '/Shared/A b.txt', 'text');
     const answered = await create({ path: '/shared/a B.txt', settings: { requested_visibility: 'public' } });
     expect([answered.status, answered.json]).toEqual([
@@ -61,7 +61,7 @@ describe('create_shared_link_with_settings', () => {
     ]);
   });
 
-  test('of a folder, by its id, without settings', async () => {
+  test('create_shared_link_with_settings of a folder by its id, without settings, answers a public link', async () => {
     await put(service, '/Folder/x', 'text');
     const { id } = (await rpc(service, 'files/get_metadata', { path: '/Folder' })).json as { id: string };
     const answered = await create({ path: id });
@@ -78,7 +78,7 @@ describe('create_shared_link_with_settings', () => {
     ]);
   });
 
-  test('with a password, an end, or for no one', async () => {
+  test('create_shared_link_with_settings takes a password, an expiry, audience no_one and allow_download', async () => {
     for (const name of ['password', 'expires', 'none', 'kept']) await put(service, `/Set/${name}`, 'text');
     const password = { requested_visibility: 'password', link_password: 'secret' };
     expect((await create({ path: '/Set/password', settings: password })).json).toMatchObject({
@@ -104,14 +104,14 @@ describe('create_shared_link_with_settings', () => {
     [{ requested_visibility: 'team_only' }, 'not_authorized'],
     [{ audience: { '.tag': 'team' } }, 'not_authorized'],
     [{ access: 'editor' }, 'not_authorized'],
-  ])('settings %j: %s', async (settings, tag) => {
+  ])('create_shared_link_with_settings with settings %j answers %s', async (settings, tag) => {
     await put(service, '/Settings', 'text');
     expect(refusalIn(await create({ path: '/Settings', settings }))).toEqual(
       refusal(409, `settings_error/${tag}`, { '.tag': 'settings_error', settings_error: { '.tag': tag } }),
     );
   });
 
-  test('where there is one already: with it, unless it is not what was asked for', async () => {
+  test('create_shared_link_with_settings of an item with a link answers shared_link_already_exists, with the link if its settings are the same', async () => {
     await put(service, '/Twice', 'text');
     const first = (await create({ path: '/Twice' })).json;
     expect(refusalIn(await create({ path: '/Twice' }))).toEqual(
@@ -126,7 +126,7 @@ describe('create_shared_link_with_settings', () => {
     );
   });
 
-  test('two at once make one', async () => {
+  test('two create_shared_link_with_settings calls at once make one link', async () => {
     await put(service, '/Race', 'text');
     const settings = { requested_visibility: 'password', link_password: 'x' };
     const both = await Promise.all([
@@ -139,18 +139,18 @@ describe('create_shared_link_with_settings', () => {
   test.each([
     ['/nothing', 'not_found'],
     ['/a/', 'malformed_path'],
-  ])('of %s: path/%s', async (path, tag) => {
+  ])('create_shared_link_with_settings of %s answers path/%s', async (path, tag) => {
     expect(refusalIn(await create({ path }))).toEqual(
       refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } }),
     );
   });
 });
 
-describe('list_shared_links', () => {
+describe('sharing/list_shared_links', () => {
   const urls = async (argument: object) =>
     ((await call('list_shared_links', argument)).json as { links: LinkJson[] }).links.map(({ url }) => url);
 
-  test('of a path: its own, and those of the folders above unless direct_only', async () => {
+  test('list_shared_links of a path answers its links, and without direct_only those of the folders above', async () => {
     await put(service, '/Above/Middle/File', 'text');
     const above = await createdUrl({ path: '/Above' });
     const file = await createdUrl({ path: '/Above/Middle/File' });
@@ -163,7 +163,7 @@ describe('list_shared_links', () => {
     expect(await urls({ path: '/Above/Middle', direct_only: true })).toEqual([]);
   });
 
-  test('of an account: all that lead somewhere, in pages', async () => {
+  test('list_shared_links of an account answers the links whose files exist, in pages', async () => {
     const token = await otherToken('many@example.org');
     const other = { ...service, token };
     await Promise.all(Array.from({ length: 205 }, (_, index) => put(other, `/many/${index}`, 'x')));
@@ -185,7 +185,7 @@ describe('list_shared_links', () => {
     );
   });
 
-  test('errors', async () => {
+  test('list_shared_links answers path/not_found for no file and reset for a malformed cursor', async () => {
     expect(refusalIn(await call('list_shared_links', { path: '/nothing' }))).toMatchObject({
       summary: 'path/not_found',
     });
@@ -194,7 +194,7 @@ describe('list_shared_links', () => {
     );
   });
 
-  test('a link follows its item when that is moved', async () => {
+  test('a shared link follows its file when that is moved', async () => {
     await put(service, '/Moves/old', 'text');
     const url = await createdUrl({ path: '/Moves/old' });
     await rpc(service, 'files/move_v2', { from_path: '/Moves/old', to_path: '/Moves/new name' });
@@ -203,7 +203,7 @@ describe('list_shared_links', () => {
     expect((await fetch(url.replace('dl=0', 'dl=1'))).status).toBe(200);
   });
 
-  test('of an old revision is a link to the file as it is now, and none to one that was deleted', async () => {
+  test('create_shared_link_with_settings of an old revision links to the current file, and answers not_found after its deletion', async () => {
     const { rev } = await put(service, '/Revised', 'text');
     const path = `rev:${rev}`;
     await rpc(service, 'files/move_v2', { from_path: '/Revised', to_path: '/Revised and moved' });
@@ -217,7 +217,7 @@ describe('list_shared_links', () => {
     );
   });
 
-  test('a link that has ended is not listed, and another can be made', async () => {
+  test('list_shared_links leaves out an expired link, and a new link can be made', async () => {
     await put(service, '/Ends', 'text');
     const expires = `${new Date(clock.now() + 60_000).toISOString().slice(0, 19)}Z`;
     const url = await createdUrl({ path: '/Ends', settings: { expires } });
@@ -229,11 +229,11 @@ describe('list_shared_links', () => {
   });
 });
 
-describe('revoke_shared_link', () => {
-  test('ends the link', async () => {
+describe('sharing/revoke_shared_link', () => {
+  test('revoke_shared_link revokes the link, also by another host and dl value', async () => {
     await put(service, '/Revoked', 'text');
     const url = await createdUrl({ path: '/Revoked' });
-    // Whatever host and `dl` it is written with.
+    // revoke_shared_link ignores the host and `dl`.
     const elsewhere = url.replace(service.url, 'https://files.example').replace('dl=0', 'dl=1');
     const answered = await call('revoke_shared_link', { url: elsewhere });
     expect([answered.status, answered.text]).toEqual([200, 'null']);
@@ -244,7 +244,7 @@ describe('revoke_shared_link', () => {
     expect(await createdUrl({ path: '/Revoked' })).not.toBe(url);
   });
 
-  test('needs the whole address, and to be its owner', async () => {
+  test('revoke_shared_link refuses a wrong rlkey and an account that does not own the link', async () => {
     await put(service, '/Owned', 'text');
     const url = await createdUrl({ path: '/Owned' });
     const guessed = url.replace(/rlkey=[0-9a-f]+/, `rlkey=${'0'.repeat(32)}`);
@@ -264,15 +264,15 @@ describe('revoke_shared_link', () => {
     'https://files.example/',
     'https://files.example/scl/fi/x/y',
     'https://x/scl/fi/%zz/y?rlkey=1',
-  ])('of %j: shared_link_malformed', async (url) => {
+  ])('revoke_shared_link of %j answers shared_link_malformed', async (url) => {
     expect(refusalIn(await call('revoke_shared_link', { url }))).toEqual(
       refusal(409, 'shared_link_malformed', { '.tag': 'shared_link_malformed' }),
     );
   });
 });
 
-describe('get_shared_link_metadata', () => {
-  test('tells the owner where it lies, and others not', async () => {
+describe('sharing/get_shared_link_metadata', () => {
+  test('get_shared_link_metadata answers the owner with the path, and other accounts without it', async () => {
     await put(service, '/Told/below/file', 'text');
     const link = (await create({ path: '/Told' })).json as LinkJson;
     expect((await call('get_shared_link_metadata', { url: link.url })).json).toEqual(link);
@@ -283,7 +283,7 @@ describe('get_shared_link_metadata', () => {
     expect(json).not.toHaveProperty('path_lower');
   });
 
-  test('errors', async () => {
+  test('get_shared_link_metadata refuses wrong passwords, malformed links and paths outside the link', async () => {
     await put(service, '/Locked', 'text');
     await put(service, '/Beside', 'text');
     const settings = { require_password: true, link_password: 'right' };
@@ -309,7 +309,7 @@ describe('get_shared_link_metadata', () => {
   });
 });
 
-test('links are made under publicUrl where one is set', async () => {
+test('shared links begin with publicUrl where it is set', async () => {
   const other = await startTestService({ publicUrl: 'https://files.example/' });
   try {
     await put(other, '/x', 'text');
@@ -328,11 +328,11 @@ test.each([
   'https://a:b@files.example',
   'ftp://files.example',
   '',
-])('publicUrl %j is refused, with a word on what is wanted', async (publicUrl) => {
+])('publicUrl %j is refused with an example of a valid one', async (publicUrl) => {
   await expect(startTestService({ publicUrl })).rejects.toThrow(/is not a public URL; give one like https:/);
 });
 
-test('links outlive the service, and follow it to another port', async () => {
+test('shared links work after a restart of the service on another port', async () => {
   const first = await startTestService();
   await put(first, '/lasting', 'text');
   const made = await rpc(first, 'sharing/create_shared_link_with_settings', { path: '/lasting' });

@@ -20,11 +20,11 @@ afterAll(() => service.close());
 
 const HOUR_MS = 60 * 60 * 1000;
 
-describe('get_temporary_link', () => {
+describe('files/get_temporary_link', () => {
   const linkTo = (path: string): Promise<Answered> => rpc(service, 'files/get_temporary_link', { path });
   const urlTo = async (path: string) => ((await linkTo(path)).json as { link: string }).link;
 
-  test('FileMetadata without a tag, and an address that needs no token', async () => {
+  test('get_temporary_link answers FileMetadata without a tag and a link that needs no token', async () => {
     const metadata = await put(service, '/Temp/A file.txt', 'text');
     const answered = await linkTo('/temp/a FILE.txt');
     expect([answered.status, answered.json]).toEqual([
@@ -47,7 +47,7 @@ describe('get_temporary_link', () => {
     ['a.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
     ['a.constructor', 'application/octet-stream'],
     ['none', 'application/octet-stream'],
-  ])('%s is %s, and nothing that a page can run', async (name, type) => {
+  ])('a temporary link to %s answers %s as an attachment', async (name, type) => {
     await put(service, `/Types/${name}`, 'text');
     const { headers } = await fetch(await urlTo(`/Types/${name}`));
     expect(headers.get('content-type')).toBe(type);
@@ -55,7 +55,7 @@ describe('get_temporary_link', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  test('parts, and conditions', async () => {
+  test('a temporary link answers ranges and If-None-Match', async () => {
     await put(service, '/Temp/parts', '0123456789');
     const url = await urlTo('/Temp/parts');
     const part = await fetch(url, { headers: { range: 'bytes=2-4' } });
@@ -69,7 +69,7 @@ describe('get_temporary_link', () => {
     expect((await fetch(url, { headers: { 'if-none-match': etag } })).status).toBe(304);
   });
 
-  test('stays with the revision it was made for, through a restart, until that is gone for ever', async () => {
+  test('a temporary link answers the revision it was made for, also after a restart, until that is permanently deleted', async () => {
     await put(service, '/Temp/old', 'old');
     const url = await urlTo('/Temp/old');
     await put(service, '/Temp/old', 'new');
@@ -89,14 +89,14 @@ describe('get_temporary_link', () => {
     await first.close();
   });
 
-  test('is good for four hours, and then 410', async () => {
+  test('a temporary link works for four hours, answers 410 afterwards, and 404 a day later', async () => {
     await put(service, '/Temp/hours', 'text');
     const url = await urlTo('/Temp/hours');
     await clock.advance(4 * HOUR_MS - 1);
     expect((await fetch(url)).status).toBe(200);
     await clock.advance(1);
     expect((await fetch(url)).status).toBe(410);
-    // A day later no one knows it any more.
+    // Housekeeping removes the link a day after it expires.
     await clock.advance(24 * HOUR_MS + 1);
     await eventually(async () => {
       await clock.advance(HOUR_MS);
@@ -104,7 +104,7 @@ describe('get_temporary_link', () => {
     });
   });
 
-  test('errors', async () => {
+  test('get_temporary_link refuses folders and missing files, and malformed links answer 404', async () => {
     await rpc(service, 'files/create_folder_v2', { path: '/Temp folder' });
     const lookup = (tag: string) => refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } });
     expect(refusalIn(await linkTo('/Temp folder'))).toEqual(lookup('not_file'));
@@ -116,7 +116,7 @@ describe('get_temporary_link', () => {
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
-  test("one link's secret is not good for the other's address", async () => {
+  test('the secret of a temporary upload link opens no download, and that of a download takes no upload', async () => {
     const { json } = await linkFor({ path: '/Temp/crossed' });
     const secret = (json as { link: string }).link.split('/').at(-1);
     expect((await fetch(`${service.url}/cd/0/get/${secret}/file`)).status).toBe(404);
@@ -137,11 +137,11 @@ function post(url: string, body: string, headers: Record<string, string> = {}): 
   });
 }
 
-describe('get_temporary_upload_link', () => {
+describe('files/get_temporary_upload_link', () => {
   const urlFor = async (commit_info: object, more: object = {}) =>
     ((await linkFor(commit_info, more)).json as { link: string }).link;
 
-  test('takes one upload, as the commit says', async () => {
+  test('a temporary upload link takes one upload with the commit’s mode, autorename and time', async () => {
     const commit = {
       path: '/Up/file',
       mode: 'add',
@@ -166,7 +166,7 @@ describe('get_temporary_upload_link', () => {
     expect((await download(service, '/Up/file (1)')).text).toBe('text');
   });
 
-  test('is good for so long as was asked for, four hours at most', async () => {
+  test('a temporary upload link works for the duration asked for, at most four hours', async () => {
     const short = await urlFor({ path: '/Up/short' }, { duration: 60 });
     const long = await urlFor({ path: '/Up/long' });
     await clock.advance(60_000);
@@ -178,7 +178,7 @@ describe('get_temporary_upload_link', () => {
       expect((await linkFor({ path: '/Up/x' }, { duration })).status).toBe(400);
   });
 
-  test('a commit that fails is 409, and does not use the link up', async () => {
+  test('a temporary upload link whose commit fails answers 409 and can be used again', async () => {
     await put(service, '/Up/taken', 'old');
     const url = await urlFor({ path: '/Up/taken', mode: 'add' });
     const failed = await post(url, 'new');
@@ -188,7 +188,7 @@ describe('get_temporary_upload_link', () => {
     expect((await post(await urlFor({ path: '/Up//bad' }), 'x')).status).toBe(409);
   });
 
-  test('an upload that breaks off leaves nothing, and the link as it was', async () => {
+  test('a temporary upload link whose upload breaks off stores nothing and can be used again', async () => {
     const url = await urlFor({ path: '/Up/broken' });
     const { port, pathname } = new URL(url);
     const head = `POST ${pathname} HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n`;
@@ -203,7 +203,7 @@ describe('get_temporary_upload_link', () => {
     expect((await download(service, '/Up/broken')).text).toBe('whole');
   });
 
-  test('of an upload that is refused nothing stays: no answer tells whoever sent it of a session', async () => {
+  test('a refused upload to a temporary upload link leaves no blocks', async () => {
     await put(service, '/Up/kept', 'old');
     const url = await urlFor({ path: '/Up/kept', mode: 'add' });
     const bytes = pseudoRandomBytes(100_000, 9);
@@ -220,7 +220,7 @@ describe('get_temporary_upload_link', () => {
     expect(blocks).not.toContain(createHash('sha256').update(bytes).digest('hex'));
   });
 
-  test('errors', async () => {
+  test('temporary upload links refuse a malformed path, an unknown link, GET, and a wrong type or encoding of the body', async () => {
     expect((await linkFor({ path: 'rubbish' })).status).toBe(400);
     expect((await post(`${service.url}/apitul/1/unknown`, 'x')).status).toBe(409);
     const url = await urlFor({ path: '/Up/typed' });
@@ -229,7 +229,7 @@ describe('get_temporary_upload_link', () => {
     expect((await post(url, 'text', { 'content-encoding': 'gzip' })).status).toBe(400);
   });
 
-  test('pages of other sites may use both kinds', async () => {
+  test('a temporary upload link answers a preflight and an upload with CORS headers', async () => {
     const url = await urlFor({ path: '/Up/from a page' });
     const headers = { origin: 'https://page.example', 'access-control-request-headers': 'content-type' };
     const preflight = await fetch(url, { method: 'OPTIONS', headers });

@@ -1,7 +1,7 @@
 import { headerJson } from '../../support/service-client.ts';
 import type { ServiceProcess } from '../../support/service-process.ts';
 
-/** What an entry of a listing or an answer says, as far as the model knows it. */
+/** The fields of an entry that the model checks. */
 export interface Shown {
   readonly '.tag'?: 'file' | 'folder' | 'deleted';
   readonly id: string;
@@ -18,9 +18,11 @@ export interface Page {
   readonly has_more: boolean;
 }
 
-/** Calls over HTTP. A refusal is the tags of its error, joined: `path/conflict/file`. */
+/**
+ * Calls of the service over HTTP. A refusal is returned as the joined tags of its error: `path/conflict/file`.
+ */
 export class Api {
-  constructor(private readonly victim: ServiceProcess) {}
+  constructor(private readonly service: ServiceProcess) {}
 
   async rpc<T = Record<string, unknown>>(name: string, argument: unknown): Promise<T | string> {
     const body = JSON.stringify(argument);
@@ -32,7 +34,7 @@ export class Api {
     return await this.#call<T>(name, headers, text);
   }
 
-  /** The text of a download, or the refusal after an exclamation mark. */
+  /** Returns the text of a download, or `!` and the refusal. */
   async download(path: string, range?: string): Promise<string> {
     const headers = { 'dropbox-api-arg': headerJson({ path }), ...(range && { range }) };
     const response = await this.#send('files/download', headers, null);
@@ -40,11 +42,11 @@ export class Api {
     return response.ok ? text : `!${refusalOf(response.status, text)}`;
   }
 
-  /** What a long poll comes to, which is asked for without a token. */
+  /** Returns the outcome of a long poll, which takes no token. */
   async changes(cursor: string, signal?: AbortSignal): Promise<'changed' | 'unchanged' | 'cut off'> {
     const body = JSON.stringify({ cursor, timeout: 30 });
     const headers = { 'content-type': 'application/json' };
-    const address = `${this.victim.url}/2/files/list_folder/longpoll`;
+    const address = `${this.service.url}/2/files/list_folder/longpoll`;
     try {
       const response = await fetch(address, { method: 'POST', headers, body, ...(signal && { signal }) });
       const text = await response.text();
@@ -56,7 +58,7 @@ export class Api {
     }
   }
 
-  /** The entries of a batch, waited for. */
+  /** Runs a batch to its end. Returns its entries. */
   async batch(name: string, argument: unknown): Promise<(Record<string, unknown> | string)[]> {
     type Launched = { '.tag': string; async_job_id: string; entries: unknown[] };
     const check = name.endsWith('_v2') ? `${name.slice(0, -3)}/check_v2` : `${name}/check`;
@@ -75,7 +77,7 @@ export class Api {
   }
 
   #send(name: string, headers: Record<string, string>, body: string | null): Promise<Response> {
-    const { url, token } = this.victim;
+    const { url, token } = this.service;
     return fetch(`${url}/2/${name}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, ...headers },
@@ -89,7 +91,7 @@ function refusalOf(status: number, text: string): string {
   return tagsOf((JSON.parse(text) as { error: Tagged }).error);
 }
 
-/** The entry of a batch: its metadata, or the tags of its refusal. */
+/** Returns the metadata of a batch entry, or the tags of its refusal. */
 export function entryOutcome(entry: unknown): Record<string, unknown> | string {
   const { '.tag': tag, failure, success, metadata, ...fields } = entry as Tagged;
   if (tag === 'failure') return tagsOf(failure as Tagged);

@@ -4,13 +4,13 @@ import { Mirror } from './mirror.ts';
 import type { TreeRun } from './tree-run.ts';
 
 interface Scope {
-  /** All that is below the run's folder, or its children alone. */
+  /** Whether the cursor covers the whole tree below the run's folder, or its children alone. */
   readonly recursive: boolean;
-  /** Entries of a page. */
+  /** Maximum number of entries of a page. */
   readonly limit: number;
 }
 
-/** A client that only follows the changes, and what it so knows of the run's folder. */
+/** A client that builds its copy of the run's folder from changes alone. */
 export class Follower {
   readonly #mirror = new Mirror();
   #cursor = '';
@@ -27,12 +27,15 @@ export class Follower {
     this.#cursor = answer.cursor;
   }
 
-  /** Reads one page and applies it; whether there are more. */
+  /** Reads and applies one page. Returns whether there are more. */
   async page(): Promise<boolean> {
     return (await this.#read()).has_more;
   }
 
-  /** Applies all changes since the last time, after which the mirror is the tree; how many there were. */
+  /**
+   * Applies all changes since the last call and expects the copy to equal the tree. Returns the number of
+   * changes.
+   */
   async follow(): Promise<number> {
     let count = 0;
     for (let hasMore = true; hasMore; ) {
@@ -46,7 +49,7 @@ export class Follower {
     return count;
   }
 
-  /** Waits for a change while `work` is done: whatever `follow` is told of must end the wait. */
+  /** Long polls during `work`, and expects an answer if `follow` then finds changes. */
   async awaitDuring(work: () => Promise<void>): Promise<void> {
     await this.follow();
     const over = new AbortController();
@@ -57,12 +60,12 @@ export class Follower {
     await waiting;
   }
 
-  /** Waits while the service ends and starts again, which is no change. */
+  /** Long polls during a restart of the service, which is no change. */
   async awaitAcross(restart: () => Promise<void>): Promise<void> {
     await this.follow();
     const waiting = this.tree.api.changes(this.#cursor);
     await restart();
-    // A service that is killed, or ends before it has taken the call in, says nothing.
+    // A killed service does not answer.
     expect(['unchanged', 'cut off']).toContain(await waiting);
     expect(await this.follow()).toBe(0);
   }

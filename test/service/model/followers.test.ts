@@ -7,14 +7,14 @@ import { Mirror } from './mirror.ts';
 
 const OPERATIONS = effort(250);
 
-/** Fewest steps of a run: so many runs of these are all operations. */
+/** Minimum number of steps of a run. */
 const STEPS_MIN = 25;
 
-/** Few names and levels, so that folders come and go where followers knew others. */
+/** Few names and levels, so that folders reuse the paths of removed ones. */
 const name = fc.constantFrom('a', 'b', 'c');
 const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => `/${names.join('/')}`);
 
-/** Which folder a follower reads, whether from before the first change on, and how many entries a page has. */
+/** The folder that a follower reads, whether it begins before the first change, and its page size. */
 const scope = fc.record({
   path: fc.constantFrom('', '', '', '/a', '/a/b'),
   recursive: fc.constantFrom(true, true, false),
@@ -35,7 +35,7 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 type Scope = typeof scope extends fc.Arbitrary<infer T> ? T : never;
 
-/** A client that reads one page at a time, and what it knows by the rule of service-api.md §9.4. */
+/** A client that reads one page at a time and applies it as service-api.md §9.4 requires. */
 class PagingFollower {
   #mirror = new Mirror();
   readonly #scope: ListingScope;
@@ -49,7 +49,7 @@ class PagingFollower {
     this.#scope = { path: run + asked.path, recursive: asked.recursive, includeDeleted: false };
   }
 
-  /** Reads a page; whether there are more. A folder that is not there has none. */
+  /** Reads a page. Returns whether there are more; a missing folder has none. */
   page(): boolean {
     const { storage, asked } = this;
     try {
@@ -57,7 +57,7 @@ class PagingFollower {
         this.#cursor === undefined
           ? storage.list(OWNER, this.#scope, asked.limit)
           : storage.listContinue(OWNER, this.#cursor);
-      // A listing's first page has the folder itself besides.
+      // The first page of a listing has the folder itself in addition.
       expect(page.entries.length).toBeLessThanOrEqual(asked.limit + 1);
       for (const { kind, pathLower } of page.entries) this.#mirror.apply(kind, pathLower);
       this.#cursor = page.cursor;
@@ -75,7 +75,7 @@ class PagingFollower {
     return true;
   }
 
-  /** Reads all that is left, and compares. */
+  /** Reads the remaining pages and compares the result with a new listing. */
   finish(): void {
     while (this.page());
     const isShown = (known: string) => known.startsWith(`${this.#scope.path}/`);
@@ -90,7 +90,7 @@ class PagingFollower {
     }
   }
 
-  /** What a new listing shows. */
+  /** Returns the paths of a new listing. */
   #expected(): string[] {
     const { entries } = this.storage.list(OWNER, this.#scope, 2000);
     const paths = entries.map(({ pathLower }) => pathLower);
@@ -98,10 +98,10 @@ class PagingFollower {
   }
 }
 
-/** Outside the folders of all runs. */
+/** A file outside the folders of all runs. */
 const FILE = '/a file';
 
-/** Asks for a change. All that are asked for in a row share a transaction, and so a flush to disk. */
+/** Starts a change. Consecutive changes share a transaction, and so a flush to disk. */
 async function change(storage: Storage, run: string, step: Exclude<Step, { do: 'page' }>): Promise<void> {
   const at = run + step.path;
   try {
@@ -115,7 +115,7 @@ async function change(storage: Storage, run: string, step: Exclude<Step, { do: '
   }
 }
 
-/** Takes the steps of a run, with all changes before a page made when it is read. */
+/** Runs the steps. All changes before a page are complete when it is read. */
 async function play(
   storage: Storage,
   run: string,
@@ -134,7 +134,7 @@ async function play(
 }
 
 test.each([200, 3, 1])(
-  'a client that reads changes page by page knows the whole tree at the end, whatever comes and goes between two pages, with %i rows of a removed or relocated tree a transaction',
+  'a client that reads the changes page by page has the whole tree at the end, with %i rows of a removed or relocated tree a transaction',
   async (rowsMax) => {
     const storage = await opened({ removedRowsMax: rowsMax, stagedRowsMax: rowsMax });
     await put(storage, FILE, 'text');

@@ -15,37 +15,37 @@ import { restart, step } from './steps.ts';
 
 const OPERATIONS = effort(120);
 
-/** Fewest and most operations between two ends of the service. */
+/** Minimum and maximum number of operations between two ends of the service. */
 const PER_LIFE_MIN = 30;
 const PER_LIFE = 100;
 const life = fc.tuple(fc.array(step, { minLength: PER_LIFE_MIN, maxLength: PER_LIFE, size: 'max' }), restart);
 
 let dataDirectory: string;
-let victim: ServiceProcess;
+let service: ServiceProcess;
 
 beforeAll(async () => {
   dataDirectory = await mkdtemp(join(tmpdir(), 'davgate-model-'));
-  // So few that most moves and copies of a folder take several transactions.
-  victim = new ServiceProcess(builtUrl('service/server.ts'), dataDirectory, {
+  // Few rows, so that most moves and copies of a folder take several transactions.
+  service = new ServiceProcess(builtUrl('service/server.ts'), dataDirectory, {
     stagedRowsMax: 3,
     removedRowsMax: 3,
   });
-  await victim.start();
+  await service.start();
 });
 afterAll(async () => {
-  await victim.end('SIGKILL');
+  await service.end('SIGKILL');
   await rm(dataDirectory, { recursive: true });
 });
 
-test(`${OPERATIONS} random operations over HTTP come out as in a model, whenever the service is killed`, async () => {
+test(`${OPERATIONS} random operations over HTTP have the outcomes of a model, across kills of the service`, async () => {
   let runs = 0;
   let taken = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 3 }), async (lives) => {
       if (taken >= OPERATIONS) return;
-      // A run that failed may have left none behind.
-      if (!victim.isRunning) await victim.start();
-      const run = new Run(victim, `/run${runs++}`);
+      // A failed run may have left the service stopped.
+      if (!service.isRunning) await service.start();
+      const run = new Run(service, `/run${runs++}`);
       await run.begin();
       for (const [steps, end] of lives) {
         for (const next of [...steps, end]) await run.take(next);
@@ -55,15 +55,15 @@ test(`${OPERATIONS} random operations over HTTP come out as in a model, whenever
     }),
     {
       numRuns: Math.ceil(OPERATIONS / PER_LIFE_MIN),
-      // A shorter example would cost hundreds of restarts: the seed repeats this one.
+      // No shrinking, which would take hundreds of restarts. The seed repeats the run.
       endOnFailure: true,
       seed: testSeed(),
     },
   );
   expect(taken).toBeGreaterThanOrEqual(OPERATIONS);
-  await victim.end('SIGTERM');
-  expect(victim.complaints).toBe('');
-  // The last kill's leavings are looked for in the background: wait for that.
+  await service.end('SIGTERM');
+  expect(service.warnings).toBe('');
+  // Waits for the background cleanup after the last kill.
   const storage = await openStorage({ dataDirectory, clock: systemClock, log: silentLog });
   await storage.tidy();
   await storage.close();

@@ -9,20 +9,20 @@ import { hashOf, prefixed, TreeRun } from './tree-run.ts';
 
 type StepOf<Name extends Step['do']> = Extract<Step, { readonly do: Name }>;
 
-/** One service and its model, worked on step by step; every difference throws. */
+/** Runs steps on a service and its model. A difference throws. */
 export class Run {
   readonly #tree: TreeRun;
   readonly #sessions: SessionRun;
-  /** The model's ids of what has a link, and its address. */
+  /** Shared links: the model's id of the item, and the URL. */
   readonly #links: { readonly id: number; readonly url: string }[] = [];
-  /** The first follows often, the last at the end alone. */
+  /** Followers of the changes. The last one follows only at the end. */
   readonly #followers: readonly Follower[];
 
   constructor(
-    private readonly victim: ServiceProcess,
+    private readonly service: ServiceProcess,
     folder: string,
   ) {
-    this.#tree = new TreeRun(victim, folder);
+    this.#tree = new TreeRun(service, folder);
     this.#sessions = new SessionRun(this.#tree);
     this.#followers = [
       { recursive: true, limit: 500 },
@@ -41,7 +41,7 @@ export class Run {
     const tree = this.#tree;
     switch (step.do) {
       case 'restart':
-        await this.#followers[0]?.awaitAcross(() => this.victim.restart(step.signal));
+        await this.#followers[0]?.awaitAcross(() => this.service.restart(step.signal));
         return await tree.expectState();
       case 'kill':
         return await this.#kill(step);
@@ -88,7 +88,7 @@ export class Run {
     }
   }
 
-  /** Every client that follows the changes knows what there is. */
+  /** Lets every follower catch up and compares it with the model. */
   async follow(): Promise<void> {
     for (const follower of this.#followers) await follower.follow();
   }
@@ -99,16 +99,16 @@ export class Run {
     await this.#tree.expectState();
   }
 
-  /** A kill in the middle of a change: it was made, or it was not. */
+  /** Kills the service during a change, which must then be done or not begun. */
   async #kill({ during, afterMs }: Extract<Restart, { do: 'kill' }>): Promise<void> {
     const tree = this.#tree;
     const before = tree.model.copy();
     const expected = tree.expected(during);
     const call = tree.actual(during).catch(() => 'cut off');
     await new Promise((resolve) => setTimeout(resolve, afterMs));
-    await this.victim.end('SIGKILL');
+    await this.service.end('SIGKILL');
     const answered = await call;
-    await this.victim.start();
+    await this.service.start();
     if (answered !== 'cut off') tree.expectSame(answered, expected);
     else if (tree.difference(await tree.listed(), before) === '') tree.model = before;
     await tree.expectState();
@@ -143,7 +143,7 @@ export class Run {
     const { model } = this.#tree;
     const at = (path: string) => this.#tree.at(path);
     if (step.do === 'folder-batch') {
-      // The same path twice is one folder, told twice.
+      // A path named twice is one folder, answered twice.
       const made = new Map<string, ModelEntry | string>();
       for (const path of step.paths)
         if (!made.has(key(path)))
@@ -186,7 +186,7 @@ export class Run {
     expect(hashOf(answer)).toBe(hashOf(revision ? revision.text : '!path/not_found'));
   }
 
-  /** A folder's own children, page by page. */
+  /** Lists a folder's children page by page. */
   async #list({ path, limit }: StepOf<'list'>): Promise<void> {
     const { api, model } = this.#tree;
     const folder = key(this.#tree.at(path));
@@ -245,7 +245,7 @@ export class Run {
     const entry = [...this.#tree.model.entries.values()].find(({ id }) => id === link.id);
     if (!entry) return expect(answer).toBe('shared_link_not_found');
     expect(answer).toMatchObject({ path_lower: key(entry.path) });
-    // The address shows the name that the item has now; what opens it stays.
+    // The URL has the item's current name; its token and key stay the same.
     const keysOf = (url: unknown) => {
       const { pathname, searchParams } = new URL(String(url));
       return [pathname.split('/')[3], searchParams.get('rlkey')];
@@ -258,7 +258,7 @@ export class Run {
     if (!link) return;
     const answer = await this.#tree.api.rpc('sharing/revoke_shared_link', { url: link.url });
     const isLive = [...this.#tree.model.entries.values()].some(({ id }) => id === link.id);
-    // Deleting an item kills its link; once the item is gone for good, housekeeping clears it away.
+    // A deleted item's link is closed, and housekeeping removes it once the item is removed forever.
     if (isLive || answer !== 'shared_link_not_found') expect(answer).toBeNull();
     if (answer !== null) return;
     this.#links.splice(index, 1);

@@ -11,12 +11,12 @@ interface ModelSession {
   closed: boolean;
 }
 
-/** For a number that stands for no session. */
+/** Id of no session. */
 const NONE = 'pid_upload_session:none';
 
 type StepOf<Name extends Step['do']> = Extract<Step, { readonly do: Name }>;
 
-/** The part of one run that is about upload sessions. A concurrent one gets all of its bytes in one last piece. */
+/** The upload sessions of a run. A concurrent session gets all of its bytes in one last piece. */
 export class SessionRun {
   sessions: ModelSession[] = [];
 
@@ -58,7 +58,7 @@ export class SessionRun {
 
   async finish(step: StepOf<'finish'>): Promise<void> {
     const session = this.sessions[step.session];
-    // Only an open sequential session takes bytes at its end.
+    // Only an open sequential session takes bytes in finish.
     const text = session && !session.closed && !session.concurrent ? bytesOf(step.text) : '';
     const cursor = { session_id: session?.id ?? NONE, offset: session?.text.length ?? 0 };
     const argument = { cursor, commit: this.tree.commit(step) };
@@ -84,7 +84,7 @@ export class SessionRun {
     }
   }
 
-  /** What becomes of a session: it ends with its commit, and stays when that is refused. */
+  /** Returns the expected outcome. A session ends with its commit and stays when that is refused. */
   #expected(
     commit: CommitFields,
     session: ModelSession | undefined,
@@ -99,7 +99,7 @@ export class SessionRun {
   }
 
   #expectLastPiece(session: ModelSession, text: string, answer: unknown): void {
-    // The same end again is no mistake; another end is.
+    // Repeating the same close succeeds; another size is refused.
     const isOther = session.closed && session.text.length !== text.length;
     expect(answer).toBe(isOther ? 'closed' : null);
     if (isOther) return;

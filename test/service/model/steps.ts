@@ -1,20 +1,23 @@
 import fc from 'fast-check';
 
-/** Few names and texts, so that steps meet each other; two stand for texts that are block files. */
+/** Few names and texts, so that steps affect each other. Two stand for contents in block files. */
 const TEXTS = ['', 'one', 'two', 'large A', 'large B'] as const;
 
-/** The bytes that a text of `TEXTS`, or several in a row, stand for: what a failed run shows stays readable. */
+/**
+ * Returns the content that texts of `TEXTS` stand for. The short form keeps the output of a failed run
+ * readable.
+ */
 export function bytesOf(text: string): string {
   return text.replaceAll(/large (.)/g, (_, letter: string) => letter.repeat(70_000));
 }
 
 const name = fc.constantFrom('a', 'A', 'b.x', '😀', 'c');
-/** Below the folder of the run. */
+/** A path below the run's folder. */
 const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => `/${names.join('/')}`);
 const text = fc.constantFrom(...TEXTS);
 const rev = fc.nat(60);
 const session = fc.nat(3);
-/** All but the last, which follows at the end. */
+/** Every follower but the last. */
 const follower = fc.nat(2);
 const mode = fc.oneof(fc.constantFrom('add' as const, 'overwrite' as const), fc.record({ rev }));
 const commit = { path, mode, autorename: fc.boolean(), strict: fc.boolean() };
@@ -32,7 +35,7 @@ const as = <const Name extends string, Fields extends object>(
   >,
 });
 
-/** What changes the tree with one call; such a call may be cut off by a kill. */
+/** Changes of the tree by one call, which a kill may interrupt. */
 const change = fc.oneof(
   as(8, 'upload', { ...commit, text }),
   as(3, 'folder', { path, autorename: fc.boolean() }),
@@ -67,7 +70,7 @@ export const step = fc.oneof(
 export type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** The service ends and starts again; with `during`, in the middle of that call. */
+/** A restart of the service, for a kill in the middle of a change. */
 export const restart = fc.oneof(
   as(1, 'restart', { signal: fc.constantFrom('SIGTERM' as const, 'SIGKILL' as const) }),
   as(2, 'kill', { during: change, afterMs: fc.nat(4) }),

@@ -12,20 +12,20 @@ export interface CommitFields {
   readonly strict: boolean;
 }
 
-/** The part of one run that is about the tree: its model, and what of the service belongs to it. */
+/** The tree of a run: its model, and the ids and revs of the service. */
 export class TreeRun {
   readonly api: Api;
   model = new Model();
-  /** The service's revs and ids by the model's. */
+  /** Revs and ids of the service by those of the model. */
   readonly revs = new Map<number, string>();
   readonly ids = new Map<number, string>();
 
   constructor(
-    victim: ServiceProcess,
-    /** The folder that the run has for itself. */
+    service: ServiceProcess,
+    /** The run's own folder. */
     readonly folder: string,
   ) {
-    this.api = new Api(victim);
+    this.api = new Api(service);
   }
 
   async begin(): Promise<void> {
@@ -38,7 +38,7 @@ export class TreeRun {
     return this.folder + path;
   }
 
-  /** What the model says to a change: the entry, or the refusal of that call. */
+  /** Applies a change to the model. Returns its entry or refusal. */
   expected(step: Change): ModelEntry | string {
     const { model } = this;
     switch (step.do) {
@@ -72,7 +72,7 @@ export class TreeRun {
     return prefixed('to/', this.model.relocate(this.at(path), this.at(to), copy, autorename));
   }
 
-  /** What the service says to it. */
+  /** Makes a change on the service. Returns its entry or refusal. */
   async actual(step: Change): Promise<Shown | string> {
     const { api } = this;
     switch (step.do) {
@@ -96,13 +96,13 @@ export class TreeRun {
     }
   }
 
-  /** CommitInfo of the wire. */
+  /** Returns the CommitInfo of an upload. */
   commit({ path, mode, autorename, strict }: CommitFields): object {
     const wire = typeof mode === 'object' ? { '.tag': 'update', update: this.rev(mode.rev) } : mode;
     return { path: this.at(path), mode: wire, autorename, strict_conflict: strict };
   }
 
-  /** The service's rev for one of the model's; one that never was if the model has none. */
+  /** Returns the service's rev of a revision of the model, or an unknown rev. */
   rev(index: number): string {
     return this.revs.get(index) ?? 'abcdef0123';
   }
@@ -121,7 +121,7 @@ export class TreeRun {
     if (rev !== undefined) expect(actual.rev).toBe(this.revs.get(rev) ?? actual.rev);
   }
 
-  /** The whole folder, with what was deleted from it. */
+  /** Lists the whole folder with its deletions. */
   async listed(): Promise<Shown[]> {
     const argument = { path: this.folder, recursive: true, include_deleted: true, limit: 2000 };
     const page = await this.api.rpc<{ entries: Shown[]; has_more: boolean }>('files/list_folder', argument);
@@ -129,7 +129,7 @@ export class TreeRun {
     return page.entries;
   }
 
-  /** Compares everything there is, and learns the revs and ids of what is new. */
+  /** Compares the service with the model and records the revs and ids of new entries. */
   async expectState(): Promise<void> {
     const listed = await this.listed();
     expect(this.difference(listed, this.model)).toBe('');
@@ -142,7 +142,7 @@ export class TreeRun {
     expect(new Set(this.revs.values()).size, 'a rev is never two revisions').toBe(this.revs.size);
   }
 
-  /** In words, how the service's state differs from that of a model; `''` if it does not. */
+  /** Describes the difference between the service and a model; `''` if they are equal. */
   difference(listed: readonly Shown[], model: Model): string {
     const live = listed.filter((entry) => entry['.tag'] !== 'deleted');
     const words = (lines: readonly string[]) => [...lines].sort().join('\n');
@@ -171,13 +171,13 @@ export class TreeRun {
     return { path: this.at(path), autorename };
   }
 
-  /** A model's rev that the service's is known of. */
+  /** Returns the revision if the service's rev of it is known, otherwise -1. */
   #known(index: number): number {
     return this.revs.has(index) ? index : -1;
   }
 }
 
-/** The refusal of the model as the call words it. */
+/** Returns a refusal of the model with the tags of the call. */
 export function prefixed(prefix: string, outcome: ModelEntry | string): ModelEntry | string {
   if (typeof outcome !== 'string') return outcome;
   if (outcome === 'lookup/not_found') return `${prefix === 'to/' ? 'from_' : prefix}lookup/not_found`;

@@ -20,7 +20,7 @@ beforeEach(() => {
   flow = new CodeFlow(service);
 });
 
-/** So many accounts that have linked the app. */
+/** Adds `count` accounts that have linked the app. */
 function linkUsers(count: number): void {
   besideService(service, ({ accounts, grants }) => {
     for (let user = 0; user < count; user++) {
@@ -32,67 +32,70 @@ function linkUsers(count: number): void {
   });
 }
 
-/** The page that somebody who has never linked the app gets after signing in. */
-async function asNewcomer(): Promise<{ newcomer: FormBrowser; page: Answered }> {
-  const email = `new-${newcomers++}@example.org`;
+/** Signs in with a new account. Returns its browser and the page after the sign-in. */
+async function signInAsNewUser(): Promise<{ browser: FormBrowser; page: Answered }> {
+  const email = `new-${newUsers++}@example.org`;
   await addPerson(service, email, PASSWORD);
-  const newcomer = new FormBrowser(service);
-  await newcomer.open(flow.asking());
-  return { newcomer, page: await newcomer.signIn(email, PASSWORD) };
+  const browser = new FormBrowser(service);
+  await browser.open(flow.asking());
+  return { browser, page: await browser.signIn(email, PASSWORD) };
 }
 
-let newcomers = 0;
+let newUsers = 0;
 const LIMIT_REACHED = 'This app has reached its user limit';
 
-describe('an app', () => {
+describe('user limit of an app', () => {
   test.each([
     ['in development', 'development', 50],
     ['with production applied for', 'applied', 500],
-  ] as const)('%s has no more than its users', async (_, status, most) => {
-    besideService(service, ({ apps }) => apps.change(flow.app.key, { status }));
-    linkUsers(most - 1);
-    const code = await flow.codeFor(flow.asking());
-    // The code is not yet exchanged, but its place is taken.
-    const { page } = await asNewcomer();
-    expect([page.status, page.text]).toEqual([403, expect.stringContaining(LIMIT_REACHED)]);
-    expect((await flow.exchange(code)).status).toBe(200);
-    // Who is linked already may link again.
-    expect((await flow.exchange(await flow.codeFor(flow.asking()))).status).toBe(200);
-    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
-  });
+  ] as const)(
+    'an app %s refuses a user above its limit, counts unused codes, and lets linked users link again',
+    async (_, status, most) => {
+      besideService(service, ({ apps }) => apps.change(flow.app.key, { status }));
+      linkUsers(most - 1);
+      const code = await flow.codeFor(flow.asking());
+      // An unexchanged code counts as a user.
+      const { page } = await signInAsNewUser();
+      expect([page.status, page.text]).toEqual([403, expect.stringContaining(LIMIT_REACHED)]);
+      expect((await flow.exchange(code)).status).toBe(200);
+      // A linked user can link again at the limit.
+      expect((await flow.exchange(await flow.codeFor(flow.asking()))).status).toBe(200);
+      expect((await signInAsNewUser()).page.text).toContain(LIMIT_REACHED);
+    },
+  );
 
-  test('takes more as soon as its status allows it', async () => {
+  test('an app at its user limit takes more users once its status allows them', async () => {
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
     linkUsers(50);
-    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+    expect((await signInAsNewUser()).page.text).toContain(LIMIT_REACHED);
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'applied' }));
-    const { newcomer, page } = await asNewcomer();
+    const { browser, page } = await signInAsNewUser();
     expect(page.text).toContain('wants access to your account');
-    expect(
-      (await flow.exchange(sentBack(await newcomer.press('allow'), CALLBACK)['code'] ?? '')).status,
-    ).toBe(200);
+    expect((await flow.exchange(sentBack(await browser.press('allow'), CALLBACK)['code'] ?? '')).status).toBe(
+      200,
+    );
   });
 
-  test('has one last place for one of two who are asked at once', async () => {
+  test('two users who allow an app at once get its one free place once', async () => {
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
     linkUsers(49);
-    const both = [await asNewcomer(), await asNewcomer()];
+    const both = [await signInAsNewUser(), await signInAsNewUser()];
     for (const { page } of both) expect(page.text).toContain('wants access to your account');
-    const answers = await Promise.all(both.map(({ newcomer }) => newcomer.press('allow')));
+    const answers = await Promise.all(both.map(({ browser }) => browser.press('allow')));
     expect(answers.map(({ status }) => status).sort()).toEqual([303, 403]);
   });
 
-  test('gets a place back when a code was not used in time', async () => {
+  test('an unused code gives its place in the user limit back after ten minutes', async () => {
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
     linkUsers(49);
     await flow.codeFor(flow.asking());
-    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+    expect((await signInAsNewUser()).page.text).toContain(LIMIT_REACHED);
     await clock.advance(600_000);
-    expect((await asNewcomer()).page.text).toContain('wants access to your account');
+    expect((await signInAsNewUser()).page.text).toContain('wants access to your account');
   });
 
-  test('in production has any number', async () => {
+  test('an app in production takes more than 500 users', async () => {
     linkUsers(501);
-    expect((await asNewcomer()).page.text).toContain('wants access to your account');
+    expect((await signInAsNewUser()).page.text).toContain('wants access to your account');
   });
 });

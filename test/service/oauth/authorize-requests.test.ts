@@ -17,10 +17,10 @@ beforeEach(() => {
   flow = new CodeFlow(service);
 });
 
-describe('a request', () => {
+describe('GET /oauth2/authorize', () => {
   test.each<[string, Record<string, string>, string, string]>([
     ['scope', { scope: 'sharing.read' }, 'invalid_request', 'unknown field "scope"'],
-    ['a field of nobody', { approval_prompt: 'x' }, 'invalid_request', 'unknown field "approval_prompt"'],
+    ['an unknown field', { approval_prompt: 'x' }, 'invalid_request', 'unknown field "approval_prompt"'],
     ['no response_type', { response_type: '' }, 'invalid_request', 'missing required field "response_type"'],
     [
       'another response_type',
@@ -53,25 +53,28 @@ describe('a request', () => {
       'code_challenge_method must be "plain" or "S256"',
     ],
     [
-      'half a yes',
+      'an invalid boolean',
       { force_reapprove: 'yes' },
       'invalid_request',
       'force_reapprove must be "false" or "true"',
     ],
-  ])('with %s is sent back with the reason', async (_, change, error, text) => {
-    const request = flow.asking({ state: 's', ...change });
-    const answered = await flow.browser.open(request);
-    expect([answered.status, sentBack(answered, CALLBACK)]).toEqual([
-      302,
-      { error, error_description: text, state: 's' },
-    ]);
-    const { redirect_uri: _uri, ...unreturnable } = request;
-    const page = await flow.browser.open(unreturnable);
-    expect([page.status, page.headers.get('location')]).toEqual([400, null]);
-    expect(page.text).toContain(`${error}: ${text.replaceAll('"', '&quot;')}`);
-  });
+  ])(
+    'an authorization request with %s redirects with the error, and answers a page without a redirect URI',
+    async (_, change, error, text) => {
+      const request = flow.asking({ state: 's', ...change });
+      const answered = await flow.browser.open(request);
+      expect([answered.status, sentBack(answered, CALLBACK)]).toEqual([
+        302,
+        { error, error_description: text, state: 's' },
+      ]);
+      const { redirect_uri: _uri, ...unreturnable } = request;
+      const page = await flow.browser.open(unreturnable);
+      expect([page.status, page.headers.get('location')]).toEqual([400, null]);
+      expect(page.text).toContain(`${error}: ${text.replaceAll('"', '&quot;')}`);
+    },
+  );
 
-  test('with a state too long is sent back without it', async () => {
+  test('an authorization request with a state over 2000 bytes redirects with the error and without the state', async () => {
     const answered = await flow.browser.open(flow.asking({ state: 's'.repeat(2001) }));
     expect(sentBack(answered, CALLBACK)).toEqual({
       error: 'invalid_request',
@@ -82,22 +85,25 @@ describe('a request', () => {
   test.each<[string, (request: Record<string, string>) => URLSearchParams | Record<string, string>]>([
     ['no app', ({ client_id, ...request }) => request],
     ['an unknown app', (request) => ({ ...request, client_id: 'x' })],
-    ['a redirect URI of somebody else', (request) => ({ ...request, redirect_uri: 'https://evil.example/' })],
-    ['one that begins like its own', (request) => ({ ...request, redirect_uri: `${CALLBACK}x` })],
-    ['one that differs in case', (request) => ({ ...request, redirect_uri: CALLBACK.toUpperCase() })],
+    ['a redirect URI of another site', (request) => ({ ...request, redirect_uri: 'https://evil.example/' })],
+    ['a redirect URI that begins like its own', (request) => ({ ...request, redirect_uri: `${CALLBACK}x` })],
+    [
+      'a redirect URI in another letter case',
+      (request) => ({ ...request, redirect_uri: CALLBACK.toUpperCase() }),
+    ],
     ['an empty redirect URI', (request) => ({ ...request, redirect_uri: '' })],
     [
       'two redirect URIs',
       (request) => new URLSearchParams([...Object.entries(request), ['redirect_uri', OVER_HTTPS]]),
     ],
     ['two apps', (request) => new URLSearchParams([...Object.entries(request), ['client_id', 'x']])],
-  ])('with %s is answered on a page and sends nobody anywhere', async (_, change) => {
+  ])('an authorization request with %s answers an error page and does not redirect', async (_, change) => {
     const answered = await flow.browser.open(change(flow.asking({ scope: 'x' })));
     expect([answered.status, answered.headers.get('location')]).toEqual([400, null]);
     expect(answered.text).toContain('This request is not valid');
   });
 
-  test('is asked for with GET or sent as a form', async () => {
+  test('PUT to /oauth2/authorize answers 405 with Allow', async () => {
     const url = `${service.url}/oauth2/authorize?${new URLSearchParams(flow.asking())}`;
     const answered = await send(url, { method: 'PUT' });
     expect([answered.status, answered.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);

@@ -20,14 +20,14 @@ beforeEach(() => {
   flow = new CodeFlow(service);
 });
 
-describe('the code flow', () => {
-  test('the address of the first version leads to it, which the Go SDK still has', async () => {
+describe('authorization code flow', () => {
+  test('/1/oauth2/authorize redirects to /oauth2/authorize with the same query', async () => {
     const query = new URLSearchParams(flow.asking({ state: 'a b' }));
     const answer = await fetch(`${service.url}/1/oauth2/authorize?${query}`, { redirect: 'manual' });
     expect([answer.status, answer.headers.get('location')]).toEqual([302, `/oauth2/authorize?${query}`]);
   });
 
-  test('ends with a token for four hours, for the account that signed in', async () => {
+  test('the code flow gives the app a token for four hours for the account that signed in', async () => {
     await flow.browser.open(flow.asking({ state: 'a b&c' }));
     expect(flow.browser.text).toContain('Sign in to go on to Photo &lt;Sorter&gt;');
     await flow.browser.signIn('ANN@example.org', PASSWORD);
@@ -59,7 +59,7 @@ describe('the code flow', () => {
     expect(await flow.whoIs(token)).toBe(401);
   });
 
-  test('gives a refresh token that lasts when access is to be offline', async () => {
+  test('the code flow with token_access_type=offline gives a refresh token that works a year later', async () => {
     const code = await flow.codeFor(flow.asking({ token_access_type: 'offline' }));
     expect(flow.browser.text).toContain('until it is revoked');
     const { refresh_token: refreshToken = '' } = tokensIn(await flow.exchange(code));
@@ -69,7 +69,7 @@ describe('the code flow', () => {
     expect((await flow.refresh(refreshToken, {})).json).toMatchObject({ error: 'invalid_client' });
   });
 
-  test('without a redirect URI shows the code, good for the app without one', async () => {
+  test('the code flow without a redirect URI shows the code, which is exchanged without one', async () => {
     const { redirect_uri: _, ...request } = flow.asking();
     const shown = await flow.allow(request);
     expect([shown.status, shown.headers.get('location')]).toEqual([200, null]);
@@ -83,14 +83,14 @@ describe('the code flow', () => {
     );
   });
 
-  test('keeps the query of a redirect URI', async () => {
+  test('the code flow keeps the query of a redirect URI', async () => {
     const back = await flow.allow(flow.asking({ redirect_uri: OVER_HTTPS, state: '1' }));
     expect(back.headers.get('location')).toMatch(
       /^https:\/\/app\.example\/callback\?from=davgate&code=[\w-]{43}&state=1$/,
     );
   });
 
-  test('takes the app as Basic, and the parameters in the query', async () => {
+  test('the token endpoint takes the app as Basic credentials and the parameters in the query', async () => {
     const code = await flow.codeFor(flow.asking());
     const query = new URLSearchParams({
       grant_type: 'authorization_code',
@@ -105,7 +105,7 @@ describe('the code flow', () => {
     expect(await flow.whoIs(tokensIn(answered).access_token)).toBe(EMAIL);
   });
 
-  test('takes the words that only say how pages should look, at both ends', async () => {
+  test('the code flow accepts locale, disable_signup and require_role and ignores them', async () => {
     const words = { locale: 'de_DE', disable_signup: 'true', require_role: 'personal' };
     const code = await flow.codeFor(flow.asking({ ...words, token_access_type: 'legacy' }));
     const answered = await flow.exchange(code, { locale: 'de_DE' });
@@ -113,7 +113,7 @@ describe('the code flow', () => {
     expect(tokensIn(answered).refresh_token).toBeUndefined();
   });
 
-  test('says no to the app when its owner does, before and after signing in', async () => {
+  test('cancelling the code flow answers access_denied, before and after signing in', async () => {
     const denied = {
       error: 'access_denied',
       error_description: 'The user chose not to give your app access to their account.',
@@ -130,8 +130,8 @@ describe('the code flow', () => {
   });
 });
 
-describe('a code', () => {
-  test('is good for ten minutes', async () => {
+describe('authorization code', () => {
+  test('a code can be exchanged for ten minutes', async () => {
     const [late, inTime] = [await flow.codeFor(flow.asking()), await flow.codeFor(flow.asking())];
     await clock.advance(599_999);
     expect((await flow.exchange(inTime)).status).toBe(200);
@@ -142,7 +142,7 @@ describe('a code', () => {
     });
   });
 
-  test('is good once: using it again ends what it was exchanged for', async () => {
+  test('a second exchange of a code is refused and revokes the tokens of the first', async () => {
     const code = await flow.codeFor(flow.asking({ token_access_type: 'offline' }));
     const { access_token: token, refresh_token: refreshToken = '' } = tokensIn(await flow.exchange(code));
     expect(await flow.whoIs(token)).toBe(EMAIL);
@@ -153,7 +153,7 @@ describe('a code', () => {
     });
   });
 
-  test('replayed with a made-up verifier and no secret leaves the tokens of its app alone', async () => {
+  test('a second exchange of a code without the secret, with an invented verifier, leaves the tokens valid', async () => {
     const code = await flow.codeFor(flow.asking());
     const { access_token: token } = tokensIn(await flow.exchange(code));
     const replay = await flow.exchange(code, { client_secret: '', code_verifier: 'v'.repeat(43) });
@@ -161,7 +161,7 @@ describe('a code', () => {
     expect(await flow.whoIs(token)).toBe(EMAIL);
   });
 
-  test('used twice at once is good once', async () => {
+  test('of two exchanges of a code at once one succeeds', async () => {
     const code = await flow.codeFor(flow.asking());
     const answers = await Promise.all([flow.exchange(code), flow.exchange(code)]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 400]);
@@ -174,21 +174,24 @@ describe('a code', () => {
     ['another redirect URI', { redirect_uri: OVER_HTTPS }, 'invalid_grant', 'redirect_uri mismatch'],
     ['no redirect URI', { redirect_uri: '' }, 'invalid_grant', 'redirect_uri mismatch'],
     [
-      'a verifier out of nowhere',
+      'a verifier without a challenge',
       { code_verifier: 'v'.repeat(43) },
       'invalid_grant',
       'invalid code verifier',
     ],
     ['scope', { scope: 'sharing.read' }, 'invalid_request', 'unknown field "scope"'],
     ['no code', { code: '' }, 'invalid_request', 'missing required field "code"'],
-  ])('is not exchanged with %s, and then still with all that is right', async (_, change, error, text) => {
-    const code = await flow.codeFor(flow.asking());
-    const refused = await flow.exchange(code, change);
-    expect([refused.status, refused.json]).toEqual([400, { error, error_description: text }]);
-    expect((await flow.exchange(code)).status).toBe(200);
-  });
+  ])(
+    'a code is not exchanged with %s, and is afterwards with the right parameters',
+    async (_, change, error, text) => {
+      const code = await flow.codeFor(flow.asking());
+      const refused = await flow.exchange(code, change);
+      expect([refused.status, refused.json]).toEqual([400, { error, error_description: text }]);
+      expect((await flow.exchange(code)).status).toBe(200);
+    },
+  );
 
-  test('is no good for another app', async () => {
+  test('a code is not exchanged by another app', async () => {
     const code = await flow.codeFor(flow.asking());
     const other = addApp(service, { redirectUris: [CALLBACK] });
     const answered = await flow.exchange(code, { client_id: other.app.key, client_secret: other.secret });
@@ -204,8 +207,8 @@ describe('PKCE', () => {
   test.each([
     ['S256', { code_challenge_method: 'S256', code_challenge: s256 }],
     ['plain', { code_challenge_method: 'plain', code_challenge: verifier }],
-    ['plain, unsaid', { code_challenge: verifier }],
-  ])('%s stands for the secret, and the refresh token needs none either', async (_, challenge) => {
+    ['plain by default', { code_challenge: verifier }],
+  ])('PKCE with %s replaces the app secret for the code and for the refresh token', async (_, challenge) => {
     const code = await flow.codeFor(flow.asking({ token_access_type: 'offline', ...challenge }));
     const wrong = await flow.exchange(code, { client_secret: '', code_verifier: `${verifier}y` });
     expect(wrong.json).toEqual({ error: 'invalid_grant', error_description: 'invalid code verifier' });
@@ -219,7 +222,7 @@ describe('PKCE', () => {
     });
   });
 
-  test('a replayed code ends its tokens only when the verifier is right', async () => {
+  test('a second exchange of a PKCE code revokes its tokens only with the right verifier', async () => {
     const challenge = { code_challenge_method: 'S256', code_challenge: s256 };
     const code = await flow.codeFor(flow.asking(challenge));
     const right = { client_secret: '', code_verifier: verifier };
@@ -231,7 +234,7 @@ describe('PKCE', () => {
     expect(await flow.whoIs(token)).toBe(401);
   });
 
-  test('is not waived by the secret', async () => {
+  test('a PKCE code is not exchanged with the app secret and no verifier', async () => {
     const code = await flow.codeFor(flow.asking({ code_challenge_method: 'S256', code_challenge: s256 }));
     expect((await flow.exchange(code)).json).toEqual({
       error: 'invalid_grant',

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-// Each test has its own app and its own person, whose guesses nobody else has used up.
+// Each test has its own app and account, so that wrong passwords of one do not delay another.
 beforeEach(async () => {
   ({ app } = addApp(service, { redirectUris: [CALLBACK, OVER_HTTPS] }));
   email = `person${people++}@example.org`;
@@ -36,12 +36,12 @@ function asking(more: Record<string, string> = {}): Record<string, string> {
 const asksForPassword = ({ text }: Answered) => text.includes('type="password"');
 const asksForConsent = ({ text }: Answered) => text.includes('value="allow"');
 
-describe('signing in', () => {
+describe('sign-in', () => {
   test.each([
     ['a wrong password', () => email, 'wrong'],
     ['no password', () => email, ''],
-    ['an address of nobody', () => 'nobody@example.org', PASSWORD],
-  ])('with %s is refused, in the same words', async (_, address, password) => {
+    ['an unknown address', () => 'nobody@example.org', PASSWORD],
+  ])('a sign-in with %s is refused with the same message', async (_, address, password) => {
     await browser.open(asking());
     const answered = await browser.signIn(address(), password);
     expect([answered.status, asksForPassword(answered)]).toEqual([403, true]);
@@ -49,7 +49,7 @@ describe('signing in', () => {
     expect(asksForPassword(await browser.open(asking()))).toBe(true);
   });
 
-  test('into an account that has no password is refused', async () => {
+  test('a sign-in to an account without a password is refused', async () => {
     besideService(service, ({ accounts }) =>
       accounts.add(
         { email: `none-${email}`, givenName: '', surname: '', mayDeletePermanently: false, limitBytes: 0 },
@@ -60,14 +60,14 @@ describe('signing in', () => {
     expect((await browser.signIn(`none-${email}`, '')).status).toBe(403);
   });
 
-  test('takes longer after each wrong password, whether or not there is such an account', async () => {
+  test('wrong passwords delay further sign-ins, also for addresses without an account', async () => {
     await browser.open(asking());
     for (const address of [email, `nobody-${email}`]) {
       for (const waitMs of [0, 0, 0, 0, 1_000, 2_000, 4_000, 8_000]) {
         await clock.advance(waitMs);
         expect((await browser.signIn(address, 'wrong')).status).toBe(403);
       }
-      // The right password would not be let in either: else a guess would tell.
+      // The right password is refused too, otherwise the answer would reveal it.
       const answered = await browser.signIn(address, PASSWORD);
       expect([answered.status, answered.headers.get('retry-after')]).toEqual([429, '16']);
       expect(answered.text).toContain('Too many attempts. Try again in 16 seconds.');
@@ -80,7 +80,7 @@ describe('signing in', () => {
     expect(asksForConsent(await browser.signIn(email, PASSWORD))).toBe(true);
   });
 
-  test('lasts for eight hours', async () => {
+  test('a sign-in lasts eight hours', async () => {
     await browser.open(asking());
     await browser.signIn(email, PASSWORD);
     await clock.advance(8 * 3_600_000 - 1);
@@ -89,7 +89,7 @@ describe('signing in', () => {
     expect(asksForPassword(await browser.open(asking()))).toBe(true);
   });
 
-  test('is asked for again by force_reauthentication, once for each request', async () => {
+  test('force_reauthentication asks for the password once for each request', async () => {
     await browser.open(asking());
     await browser.signIn(email, PASSWORD);
     const request = asking({ force_reauthentication: 'true', state: '1' });
@@ -100,7 +100,7 @@ describe('signing in', () => {
       expect(asksForPassword(await browser.open(next))).toBe(true);
   });
 
-  test('once more is not got around by sending the consent’s form with the token of the sign-in page', async () => {
+  test('force_reauthentication is not bypassed by the consent form with the token of the sign-in page', async () => {
     await browser.open(asking());
     await browser.signIn(email, PASSWORD);
     const request = asking({ force_reauthentication: 'true' });
@@ -115,7 +115,7 @@ describe('signing in', () => {
     expect(sentBack(await browser.press('allow'), CALLBACK)).toHaveProperty('code');
   });
 
-  test('gives the browser another cookie than it had, which no script can read', async () => {
+  test('a sign-in replaces the cookie of the browser by a new one with HttpOnly', async () => {
     const url = `${service.url}/oauth2/authorize?${new URLSearchParams(asking())}`;
     const [before = ''] = (await send(url, {})).headers.getSetCookie();
     expect(before).toMatch(/^davgate-visit=[\w-]{43}; Path=\/oauth2\/authorize; HttpOnly; SameSite=Lax$/);
@@ -134,7 +134,7 @@ describe('signing in', () => {
     expect(asksForConsent(await send(url, { headers: { cookie: after } }))).toBe(true);
   });
 
-  test('behind https is kept to https', async () => {
+  test('the sign-in cookie of a service with an https publicUrl is Secure', async () => {
     const behind = await startTestService({ clock, publicUrl: 'https://files.example' });
     try {
       const request = new URLSearchParams({ client_id: behind.appKey, response_type: 'code' });
@@ -146,8 +146,8 @@ describe('signing in', () => {
   });
 });
 
-describe('a form', () => {
-  test('without its token does nothing', async () => {
+describe('forms of the consent page', () => {
+  test('a form without a valid form token is refused', async () => {
     await browser.open(asking());
     expect((await browser.press('sign-in', { email, password: PASSWORD, form_token: 'x' })).status).toBe(403);
     expect(asksForPassword(await browser.open(asking()))).toBe(true);
@@ -160,7 +160,7 @@ describe('a form', () => {
     expect(sentBack(await browser.press('allow'), CALLBACK)).toHaveProperty('code');
   });
 
-  test('with the token of another request, browser or visitor does nothing', async () => {
+  test('a form with the token of another request or another browser is refused', async () => {
     const tokenOn = ({ text }: Answered) => /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? '';
     await browser.open(asking());
     const otherRequest = tokenOn(await browser.signIn(email, PASSWORD));
@@ -173,9 +173,9 @@ describe('a form', () => {
       expect((await browser.press('allow', { form_token })).status).toBe(403);
   });
 
-  test('of another site does not sign anybody out', async () => {
+  test('a sign-out form sent from another site is refused and clears no cookie', async () => {
     const url = `${service.url}/oauth2/authorize?${new URLSearchParams(asking())}`;
-    // Browsers leave the cookie out, and say so.
+    // Browsers send no cookie across sites, and this header.
     const headers = { 'sec-fetch-site': 'cross-site' };
     const body = new URLSearchParams({ action: 'sign-out' });
     const answered = await send(url, { method: 'POST', headers, body });
@@ -183,7 +183,7 @@ describe('a form', () => {
     expect(answered.text).toContain('Nothing was done.');
   });
 
-  test('sent after the sign-in has ended asks for it again', async () => {
+  test('a consent form sent after the sign-in expired asks for the password', async () => {
     await browser.open(asking());
     await browser.signIn(email, PASSWORD);
     await clock.advance(8 * 3_600_000);
@@ -191,14 +191,14 @@ describe('a form', () => {
     expect([answered.status, asksForPassword(answered)]).toEqual([403, true]);
   });
 
-  test('too long for one is refused', async () => {
+  test('a form of more than its size limit is refused', async () => {
     await browser.open(asking());
     const answered = await browser.signIn(email, 'x'.repeat(20_000));
     expect([answered.status, asksForPassword(answered)]).toEqual([403, true]);
   });
 });
 
-test('each page is kept out of frames, caches and other sites’ knowledge', async () => {
+test('each page of the code flow refuses frames, caches, referrers and other origins', async () => {
   const pages = [
     await browser.open({ client_id: 'x' }),
     await browser.open(asking()),
@@ -217,7 +217,7 @@ test('each page is kept out of frames, caches and other sites’ knowledge', asy
   }
 });
 
-describe('who has said yes before', () => {
+describe('consent that was given before', () => {
   async function allowOnce(redirectUri: string, more: Record<string, string> = {}): Promise<void> {
     const request = asking({ redirect_uri: redirectUri, ...more });
     await browser.open(request);
@@ -228,13 +228,13 @@ describe('who has said yes before', () => {
     );
   }
 
-  test('is not asked again by an app over https', async () => {
+  test('an allowed app with an https redirect URI is not asked about again', async () => {
     await allowOnce(OVER_HTTPS);
     const answered = await browser.open(asking({ redirect_uri: OVER_HTTPS, state: 's' }));
     expect(sentBack(answered, OVER_HTTPS)).toEqual({ code: expect.any(String), state: 's' });
   });
 
-  test('to four hours is asked again for access that lasts, and not the other way round', async () => {
+  test('an app allowed for four hours is asked about again for offline access, and not the reverse', async () => {
     const lasting = { token_access_type: 'offline' };
     await allowOnce(OVER_HTTPS);
     const answered = await browser.open(asking({ redirect_uri: OVER_HTTPS, ...lasting }));
@@ -246,7 +246,7 @@ describe('who has said yes before', () => {
     }
   });
 
-  test('is asked again when the app wants it, wants more, or may be any program of the machine', async () => {
+  test('an allowed app is asked about again with force_reapprove, a loopback redirect URI or revoked grants', async () => {
     await allowOnce(OVER_HTTPS);
     const again = asking({ redirect_uri: OVER_HTTPS, force_reapprove: 'true' });
     expect(asksForConsent(await browser.open(again))).toBe(true);
@@ -262,7 +262,7 @@ describe('who has said yes before', () => {
   });
 });
 
-test('a request’s parameters without a value are none', async () => {
+test('an authorization request treats empty parameters as absent', async () => {
   const request = asking({ scope: '', state: '', code_challenge: '', token_access_type: '' });
   await browser.open(request);
   await browser.signIn(email, PASSWORD);
@@ -271,8 +271,8 @@ test('a request’s parameters without a value are none', async () => {
   expect(Object.keys(sentBack(refused, CALLBACK))).toEqual(['error', 'error_description']);
 });
 
-describe('response_type=token', () => {
-  test('answers with a token in the fragment', async () => {
+describe('implicit flow, response_type=token', () => {
+  test('response_type=token answers a token in the fragment', async () => {
     await browser.open(asking({ response_type: 'token', state: 's' }));
     await browser.signIn(email, PASSWORD);
     const location = (await browser.press('allow')).headers.get('location') ?? '';
@@ -296,7 +296,7 @@ describe('response_type=token', () => {
     });
   });
 
-  test('says no in the fragment too', async () => {
+  test('response_type=token answers errors in the fragment', async () => {
     await browser.open(asking({ response_type: 'token', state: 's' }));
     expect(sentBack(await browser.press('cancel'), `${CALLBACK}`)).toMatchObject({ error: 'access_denied' });
     const refused = await browser.open(asking({ response_type: 'token', scope: 'x' }));
@@ -309,7 +309,7 @@ describe('response_type=token', () => {
     ['without a redirect URI', { redirect_uri: undefined }],
     ['for a refresh token', { token_access_type: 'offline' }],
     ['with PKCE', { code_challenge: 'x'.repeat(43) }],
-  ])('is refused %s', async (_, change) => {
+  ])('response_type=token %s is refused with invalid_request', async (_, change) => {
     const request = Object.entries(asking({ response_type: 'token', ...change } as Record<string, string>));
     const answered = await browser.open(
       new URLSearchParams(request.filter(([, value]) => value !== undefined)),

@@ -37,14 +37,14 @@ describe('POST /oauth2/token', () => {
     scope: SCOPES.join(' '),
   };
 
-  test('takes a form', async () => {
+  test('POST /oauth2/token takes a form', async () => {
     const answered = await requestToken(refreshing());
     expect([answered.status, answered.json]).toEqual([200, SUCCESS]);
     expect(answered.headers.get('cache-control')).toBe('no-store');
     expect(answered.headers.get('x-dropbox-request-id')).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  test('is at /1/oauth2/token too, where the Go SDK asks', async () => {
+  test('POST /1/oauth2/token, the path of the Go SDK, answers like /oauth2/token', async () => {
     const answered = await send(`${service.url}/1/oauth2/token`, {
       method: 'POST',
       body: new URLSearchParams(refreshing()),
@@ -52,7 +52,7 @@ describe('POST /oauth2/token', () => {
     expect([answered.status, answered.json]).toEqual([200, SUCCESS]);
   });
 
-  test('takes the query, with an empty body that says it is JSON', async () => {
+  test('POST /oauth2/token takes its parameters in the query with an empty JSON body', async () => {
     const answered = await send(`${service.url}/oauth2/token?${new URLSearchParams(refreshing())}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -60,7 +60,7 @@ describe('POST /oauth2/token', () => {
     expect([answered.status, answered.json]).toEqual([200, SUCCESS]);
   });
 
-  test('takes the app as Basic', async () => {
+  test('POST /oauth2/token takes the app as Basic credentials, and refuses a client_id beside them', async () => {
     const { client_id: id, client_secret: secret, ...form } = refreshing();
     const authorization = `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
     expect((await requestToken(form, { authorization })).json).toEqual(SUCCESS);
@@ -70,7 +70,7 @@ describe('POST /oauth2/token', () => {
     });
   });
 
-  test('gives fewer scopes when fewer are asked for', async () => {
+  test('POST /oauth2/token with scope gives a token with those scopes alone', async () => {
     const answered = await requestToken({ ...refreshing(), scope: 'sharing.read account_info.read' });
     expect(answered.json).toMatchObject({ scope: 'account_info.read sharing.read' });
     const { access_token: token } = answered.json as { access_token: string };
@@ -78,7 +78,7 @@ describe('POST /oauth2/token', () => {
     expect((await whoAmI(token)).status).toBe(200);
   });
 
-  test('takes a parameter without a value for none', async () => {
+  test('POST /oauth2/token treats empty parameters as absent', async () => {
     const answered = await requestToken({ ...refreshing(), scope: '', redirect_uri: '' });
     expect([answered.status, answered.json]).toEqual([200, SUCCESS]);
   });
@@ -128,7 +128,7 @@ describe('POST /oauth2/token', () => {
       'refresh token is invalid or revoked',
     ],
     [
-      'what is no token',
+      'a malformed token',
       (form) => ({ ...form, refresh_token: 'no token' }),
       'invalid_grant',
       'refresh token is malformed',
@@ -139,14 +139,14 @@ describe('POST /oauth2/token', () => {
       'invalid_scope',
       'scope was not granted',
     ],
-  ])('refuses %s', async (_, change, error, description) => {
+  ])('POST /oauth2/token refuses %s', async (_, change, error, description) => {
     const answered = await requestToken(change(refreshing()));
     expect(answered.status).toBe(400);
     expect(answered.headers.get('content-type')).toBe('application/json');
     expect(answered.json).toEqual({ error, error_description: description });
   });
 
-  test('refuses a body of JSON without repeating it', async () => {
+  test('POST /oauth2/token refuses a JSON body and does not repeat it', async () => {
     const answered = await send(`${service.url}/oauth2/token`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -161,14 +161,14 @@ describe('POST /oauth2/token', () => {
     ]);
   });
 
-  test('only POST', async () => {
+  test('GET /oauth2/token answers 405 with Allow: POST', async () => {
     const response = await fetch(`${service.url}/oauth2/token`);
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
   });
 });
 
-describe('an access token', () => {
-  test('ends after four hours, and not before', async () => {
+describe('access token', () => {
+  test('an access token expires after four hours and not before', async () => {
     const token = await freshToken();
     await clock.advance(FOUR_HOURS_MS - 1);
     expect((await whoAmI(token)).status).toBe(200);
@@ -181,7 +181,7 @@ describe('an access token', () => {
     expect((await whoAmI(await freshToken())).status).toBe(200);
   });
 
-  test('that was never issued is invalid', async () => {
+  test('an unknown access token answers 401 invalid_access_token', async () => {
     expect(refusalIn(await whoAmI('sl.nothing'))).toEqual(
       refusal(401, 'invalid_access_token', { '.tag': 'invalid_access_token' }),
     );
@@ -199,7 +199,7 @@ describe('an access token', () => {
       'Bearer a b',
       'Invalid authorization value in HTTP header "Authorization": The given OAuth 2 access token is malformed.',
     ],
-  ])('Authorization %j is a malformed call', async (authorization, problem) => {
+  ])('the malformed header Authorization %j answers 400', async (authorization, problem) => {
     const answered = await whoAmI(null, authorization === undefined ? {} : { authorization });
     expect(answered.status).toBe(400);
     expect(Buffer.from(answered.text, 'utf8').toString()).toBe(
@@ -207,7 +207,7 @@ describe('an access token', () => {
     );
   });
 
-  test('cannot act as a member or an admin of a team', async () => {
+  test('Dropbox-API-Select-User and -Admin answer 401', async () => {
     for (const who of ['user', 'admin'])
       expect(
         refusalIn(await whoAmI(service.token, { [`dropbox-api-select-${who}`]: 'dbmid:x' })),
@@ -216,7 +216,7 @@ describe('an access token', () => {
 });
 
 describe('auth/token/revoke', () => {
-  test('ends the token, its refresh token and the siblings, and no others', async () => {
+  test('auth/token/revoke revokes the token, its refresh token and their other access tokens, and no others', async () => {
     const { token: keptToken, dataDirectory, ...own } = await startTestService({ clock });
     try {
       const on = { ...own, token: keptToken, dataDirectory };
@@ -244,7 +244,7 @@ describe('auth/token/revoke', () => {
 });
 
 describe('provisioning', () => {
-  test('is the same at each call and after a restart, and its tokens work', async () => {
+  test('provision answers the same credentials at each call and after a restart, and its token works', async () => {
     const first = await startTestService({ clock });
     const both = await Promise.all([first.service.provision(), first.service.provision()]);
     expect(both[0]).toEqual(both[1]);
@@ -256,7 +256,7 @@ describe('provisioning', () => {
     await first.close();
   });
 
-  test('keeps secrets where only their owner reads, and only hashed in the database', async () => {
+  test('credentials are readable by their owner alone, and the database has no secret in clear text', async () => {
     const file = join(service.dataDirectory, 'credentials.json');
     expect((await stat(file)).mode & 0o077).toBe(0);
     const names = (await readdir(service.dataDirectory)).filter((name) => name.startsWith('accounts.sqlite'));

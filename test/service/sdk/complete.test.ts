@@ -8,7 +8,7 @@ import { SDK_ROWS } from '../../support/sdk-rows.ts';
 /** Properties of a `Dropbox` object that call no function of the API. */
 const INTERNAL = new Set(['fetch', 'request', 'auth']);
 
-/** What a method of the SDK passes to the `request` method. */
+/** The arguments that a method of the SDK passes to `request`. */
 interface Asked {
   readonly name: string;
   readonly auth: Route['auth'];
@@ -24,7 +24,7 @@ const AUTH: Readonly<Record<string, Route['auth']>> = {
   noauth: 'none',
 };
 
-/** Returns what the SDK's methods ask for, sorted by name, for each function that the service has a route for. */
+/** Returns the calls of the SDK's methods, sorted by name, for each function that the service has a route for. */
 function askedBySdk(): Asked[] {
   const asked: Asked[] = [];
   const sdk = new Dropbox();
@@ -37,7 +37,7 @@ function askedBySdk(): Asked[] {
     scope: unknown,
   ) => {
     const auth = AUTH[who] ?? 'none';
-    // Where no token is asked for, none can lack a scope.
+    // A function without a token has no scope.
     asked.push({
       name,
       auth,
@@ -47,7 +47,7 @@ function askedBySdk(): Asked[] {
     });
   };
   Object.assign(sdk, { request });
-  // The methods for functions are properties of the instance; its class has the others.
+  // The SDK defines API methods as properties of the instance, and its own methods on the class.
   const properties: [name: string, value: unknown][] = Object.entries(sdk);
   for (const [name, value] of properties)
     if (!INTERNAL.has(name) && typeof value === 'function') value.call(sdk);
@@ -72,7 +72,7 @@ test('each route has the style, host and scope of the SDK, and lets in the calle
     const route = ROUTES.get(name);
     if (!route) throw new Error(`no route for ${name}`);
     const { auth, style, host, scope } = route;
-    // The interface has let apps call get_shared_link_file since this SDK came out.
+    // The API lets apps call get_shared_link_file since a later version than this SDK.
     const isLetIn = auth === calls || (auth === 'app-or-user' && calls === 'user');
     return { name, auth: isLetIn ? calls : auth, style, host, scope };
   });

@@ -18,7 +18,7 @@ let service: TestService;
 let clients: SdkClients;
 let sdk: Dropbox;
 let app: Dropbox;
-/** Its metadata; the file is `/Pictures/Red.png`. */
+/** Metadata of `/Pictures/Red.png`. */
 let picture: files.FileMetadata;
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 describe('files/get_preview', () => {
-  test('a table as HTML, with FileMetadata without a tag', async () => {
+  test('filesGetPreview answers a table as HTML, with FileMetadata without a tag', async () => {
     await sdk.filesUpload({ path: '/Content/Table.csv', contents: 'one,two\n' });
     const { result } = await sdk.filesGetPreview({ path: '/content/table.csv' });
     const { content_hash: _, ...shape } = fileShape('/Content/Table.csv', 'Table.csv');
@@ -41,7 +41,7 @@ describe('files/get_preview', () => {
     expect((await sdk.filesGetPreview({ path: '/None', rev: result.rev })).result).toEqual(result);
   });
 
-  test('refusals', async () => {
+  test('filesGetPreview answers its refusals', async () => {
     await sdk.filesUpload({ path: '/Content/Broken.csv', contents: Buffer.from([0xff, 0, 1]) });
     for (const [path, refusal] of [
       ['/None', 'path/not_found'],
@@ -55,7 +55,7 @@ describe('files/get_preview', () => {
 });
 
 describe('files/download and files/download_zip', () => {
-  test('the bytes, and FileMetadata without a tag', async () => {
+  test('filesDownload answers the bytes and FileMetadata without a tag', async () => {
     const { result } = await sdk.filesDownload({ path: '/content/file' });
     expect(sdkResultOf(result)).toEqual(fileShape('/Content/File', 'File'));
     expect(sdkBytesOf(result).toString()).toBe('text');
@@ -63,13 +63,13 @@ describe('files/download and files/download_zip', () => {
     expect(byRev).toEqual(result);
   });
 
-  test('an archive, and FolderMetadata without a tag', async () => {
+  test('filesDownloadZip answers an archive and FolderMetadata without a tag', async () => {
     const { result } = await sdk.filesDownloadZip({ path: '/Content' });
     expect(sdkResultOf(result)).toEqual({ metadata: folderShape('/Content', 'Content') });
     expect(sdkBytesOf(result).subarray(0, 4).toString('latin1')).toBe('PK\x03\x04');
   });
 
-  test('refusals', async () => {
+  test('filesDownload and filesDownloadZip answer their refusals', async () => {
     for (const [path, download, zip] of [
       ['/None', 'not_found', 'not_found'],
       ['/a//b', 'malformed_path', 'malformed_path'],
@@ -84,7 +84,7 @@ describe('files/download and files/download_zip', () => {
 });
 
 describe('temporary links', () => {
-  test('to download: the link, and FileMetadata without a tag', async () => {
+  test('filesGetTemporaryLink answers a working link and FileMetadata without a tag', async () => {
     const { result } = await sdk.filesGetTemporaryLink({ path: '/Content/File' });
     expect(result).toEqual({ metadata: fileShape('/Content/File', 'File'), link: expect.any(String) });
     expect(await (await fetch(result.link)).text()).toBe('text');
@@ -94,11 +94,11 @@ describe('temporary links', () => {
     ['/None', 'path/not_found'],
     ['/Content', 'path/not_file'],
     ['/a//b', 'path/malformed_path'],
-  ])('to %s: %s', async (path, summary) => {
+  ])('filesGetTemporaryLink of %s answers %s', async (path, summary) => {
     expect(await sdkRefusal(sdk.filesGetTemporaryLink({ path }))).toEqual(sdkRefused(summary));
   });
 
-  test('to upload: the link alone, which answers with the hash', async () => {
+  test('filesGetTemporaryUploadLink answers a link that takes an upload and answers its hash', async () => {
     const commit_info = { path: '/Content/Sent' };
     const { result } = await sdk.filesGetTemporaryUploadLink({ commit_info, duration: 600 });
     expect(result).toEqual({ link: expect.any(String) });
@@ -113,7 +113,7 @@ describe('temporary links', () => {
 describe('thumbnails', () => {
   const thumbnail = (path: string) => sdk.filesGetThumbnailV2({ resource: { '.tag': 'path', path } });
 
-  test('of a path, and of a link', async () => {
+  test('filesGetThumbnailV2 answers thumbnails of a path and of a link', async () => {
     const { result } = await thumbnail('/Pictures/Red.png');
     expect(sdkResultOf(result)).toEqual({ file_metadata: picture });
     const { format, width, height } = await sharp(sdkBytesOf(result)).metadata();
@@ -125,7 +125,7 @@ describe('thumbnails', () => {
     expect(sdkResultOf(ofLink)).toEqual({ link_metadata: { url: link.url, id, rev } });
   });
 
-  test('in a batch, each success with its metadata untagged', async () => {
+  test('filesGetThumbnailBatch answers thumbnails with untagged metadata, and failures', async () => {
     const paths = ['/Pictures/Red.png', '/Content/File', '/Content/Broken.png', '/None.png'];
     const { result } = await sdk.filesGetThumbnailBatch({ entries: paths.map((path) => ({ path })) });
     const failed = (summary: string) => ({ '.tag': 'failure', failure: sdkError(summary) });
@@ -147,11 +147,11 @@ describe('thumbnails', () => {
     ['/a//b', 'path/malformed_path'],
     ['/Content/File', 'unsupported_extension'],
     ['/Content/Broken.png', 'unsupported_image'],
-  ])('of %s: %s', async (path, summary) => {
+  ])('filesGetThumbnailV2 of %s answers %s', async (path, summary) => {
     expect(await sdkRefusal(thumbnail(path))).toEqual(sdkRefused(summary));
   });
 
-  test('of a link that is closed, or is none', async () => {
+  test('filesGetThumbnailV2 of a link with a wrong password or path is refused', async () => {
     const { result: link } = await sdk.sharingCreateSharedLinkWithSettings({
       path: '/Pictures',
       settings: { require_password: true, link_password: 'right' },
@@ -167,7 +167,7 @@ describe('thumbnails', () => {
   });
 });
 
-test('drove what the table says', () => {
+test('the tests of content called exactly the functions in SDK_ROWS and saw their refusals', () => {
   const rows = SDK_ROWS.content;
   expect(clients.driven(Object.keys(rows))).toEqual(rows);
 });

@@ -14,7 +14,7 @@ import {
 import { SDK_ROWS } from '../../support/sdk-rows.ts';
 import type { TestService } from '../../support/service.ts';
 
-// Functions that the real service keeps for old programs, beside the versions that replaced them.
+// Functions that the real service keeps for old clients, beside the versions that replaced them.
 
 let service: TestService;
 let clients: SdkClients;
@@ -35,7 +35,7 @@ const file = (path: string) => ({ '.tag': 'file', ...fileShape(path, nameOf(path
 const folder = (path: string) => folderShape(path, nameOf(path));
 
 describe('files/create_folder, files/delete, files/move and files/copy', () => {
-  test('answer with the metadata itself, where their successors put it in a struct', async () => {
+  test('filesCreateFolder, filesMove, filesCopy and filesDelete answer the metadata itself', async () => {
     expect((await sdk.filesCreateFolder({ path: '/V1/Folder' })).result).toEqual(folder('/V1/Folder'));
     await put('/V1/file');
     const move = { from_path: '/V1/file', to_path: '/V1/moved' };
@@ -46,7 +46,7 @@ describe('files/create_folder, files/delete, files/move and files/copy', () => {
     expect((await sdk.filesDelete({ path: '/V1' })).result).toEqual({ '.tag': 'folder', ...folder('/V1') });
   });
 
-  test('refuse as their successors do', async () => {
+  test('filesCreateFolder, filesDelete, filesMove and filesCopy answer the refusals of their V2 versions', async () => {
     expect(await sdkRefusal(sdk.filesCreateFolder({ path: '/Taken' }))).toEqual(
       sdkRefused('path/conflict/file'),
     );
@@ -75,7 +75,7 @@ describe.each(['Move', 'Copy'] as const)('files/%s_batch', (kind) => {
     }
   }
 
-  test('of entries that can all be done answers with the metadata of each', async () => {
+  test(`files${kind}Batch answers the metadata of each entry`, async () => {
     await put(`/${kind} in/file`);
     await put(`/${kind} in/folder/x`);
     const to = `/${kind} out`;
@@ -94,7 +94,7 @@ describe.each(['Move', 'Copy'] as const)('files/%s_batch', (kind) => {
     });
   });
 
-  test('a batch with one refused entry does nothing', async () => {
+  test(`files${kind}Batch with one refused entry changes nothing`, async () => {
     await put(`/${kind} kept/file`);
     const target = `/${kind} not made/file`;
     const refusals: [files.RelocationPath, string][] = [
@@ -113,7 +113,7 @@ describe.each(['Move', 'Copy'] as const)('files/%s_batch', (kind) => {
     }
   });
 
-  test('is asked for by its own function and no other', async () => {
+  test(`files${kind}BatchCheck refuses a job of files${kind}BatchV2`, async () => {
     const { result } = await sdk[`files${kind}BatchV2`]({ entries: [entry('/None', '/x')] });
     const job = { async_job_id: 'async_job_id' in result ? result.async_job_id : '' };
     expect(await sdkRefusal(sdk[`files${kind}BatchCheck`](job))).toEqual(sdkRefused('invalid_async_job_id'));
@@ -126,7 +126,7 @@ describe('files/search', () => {
     metadata: file(path),
   });
 
-  test('counts its pages from the first match, and ends where there is no more', async () => {
+  test('filesSearch answers pages by start, and an empty page after the last match', async () => {
     for (const name of ['needle 1', 'needle 2', 'needle 3', 'hay']) await put(`/Search/${name}`);
     const search = (start: number) =>
       sdk.filesSearch({ path: '/Search', query: 'needle', start, max_results: 2 });
@@ -143,7 +143,7 @@ describe('files/search', () => {
     expect((await search(9)).result).toEqual({ matches: [], more: false, start: 3 });
   });
 
-  test('finds what was deleted where it is asked for', async () => {
+  test('filesSearch finds deleted files with the mode deleted_filename alone', async () => {
     await put('/Search/lost');
     await sdk.filesDelete({ path: '/Search/lost' });
     const search = (mode: files.SearchMode['.tag']) =>
@@ -153,7 +153,7 @@ describe('files/search', () => {
     expect(matches.map(({ metadata }) => [metadata['.tag'], metadata.name])).toEqual([['deleted', 'lost']]);
   });
 
-  test('refuses a malformed path and an empty query', async () => {
+  test('filesSearch refuses a malformed path and an empty query', async () => {
     expect(await sdkRefusal(sdk.filesSearch({ path: '/a//b', query: 'x' }))).toEqual(
       sdkRefused('path/malformed_path'),
     );
@@ -164,7 +164,7 @@ describe('files/search', () => {
 });
 
 describe('files/get_thumbnail', () => {
-  test('is an image, with FileMetadata itself as the result', async () => {
+  test('filesGetThumbnail answers an image, with FileMetadata itself as the result', async () => {
     const contents = await sharp({
       create: { width: 200, height: 100, channels: 3, background: 'red' },
     })
@@ -180,12 +180,12 @@ describe('files/get_thumbnail', () => {
   test.each([
     ['/None.png', 'path/not_found'],
     ['/Taken', 'unsupported_extension'],
-  ])('of %s is refused: %s', async (path, summary) => {
+  ])('filesGetThumbnail of %s is refused: %s', async (path, summary) => {
     expect(await sdkRefusal(sdk.filesGetThumbnail({ path }))).toEqual(sdkRefused(summary));
   });
 });
 
-test('files/alpha/upload and files/alpha/get_metadata do what their successors do', async () => {
+test('filesAlphaUpload and filesAlphaGetMetadata answer like the versions without alpha', async () => {
   const { result } = await sdk.filesAlphaUpload({ path: '/Alpha', contents: 'text' });
   expect(result).toEqual(fileShape('/Alpha', 'Alpha'));
   expect((await sdk.filesAlphaGetMetadata({ path: '/Alpha' })).result).toEqual(file('/Alpha'));
@@ -205,7 +205,7 @@ describe('sharing/create_shared_link and sharing/get_shared_links', () => {
     path,
   });
 
-  test('a link that is there already is the answer', async () => {
+  test('sharingCreateSharedLink answers a link that exists already', async () => {
     await put('/Linked/File');
     const { result } = await sdk.sharingCreateSharedLink({ path: '/Linked/File' });
     expect(result).toEqual(link('/Linked/File'));
@@ -215,7 +215,7 @@ describe('sharing/create_shared_link and sharing/get_shared_links', () => {
     expect(second.links.map(({ url }) => url)).toEqual([result.url]);
   });
 
-  test('the links of an item are its own and those of the folders above it', async () => {
+  test('sharingGetSharedLinks of a file answers its links and those of the folders above', async () => {
     await put('/Two/File');
     const { result: own } = await sdk.sharingCreateSharedLink({ path: '/Two/File' });
     const { result: above } = await sdk.sharingCreateSharedLink({ path: '/Two' });
@@ -228,7 +228,7 @@ describe('sharing/create_shared_link and sharing/get_shared_links', () => {
     expect((await sdk.sharingGetSharedLinks({ path: '/None' })).result).toEqual({ links: [] });
   });
 
-  test('a link that has ended is shown by neither, and another is made in its place', async () => {
+  test('sharingCreateSharedLink answers the expiry of an existing link, and sharingGetSharedLinks leaves out a deleted file', async () => {
     await put('/Ended');
     const settings = { expires: '2999-01-01T00:00:00Z' };
     const { result: first } = await sdk.sharingCreateSharedLinkWithSettings({ path: '/Ended', settings });
@@ -240,7 +240,7 @@ describe('sharing/create_shared_link and sharing/get_shared_links', () => {
     expect((await sdk.sharingGetSharedLinks({})).result.links.map(({ url }) => url)).not.toContain(first.url);
   });
 
-  test('refusals', async () => {
+  test('sharingCreateSharedLink and sharingGetSharedLinks answer their refusals', async () => {
     expect(await sdkRefusal(sdk.sharingCreateSharedLink({ path: '/None' }))).toEqual(
       sdkRefused('path/not_found'),
     );
@@ -248,7 +248,7 @@ describe('sharing/create_shared_link and sharing/get_shared_links', () => {
   });
 });
 
-test('drove what the table says', () => {
+test('the tests of first versions called exactly the functions in SDK_ROWS and saw their refusals', () => {
   const rows = SDK_ROWS['first-version'];
   expect(clients.driven(Object.keys(rows))).toEqual(rows);
 });

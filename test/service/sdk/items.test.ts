@@ -9,7 +9,7 @@ import type { TestService } from '../../support/service.ts';
 let service: TestService;
 let clients: SdkClients;
 let sdk: Dropbox;
-/** The SDK as the user of another account. */
+/** SDK client of another account. */
 let other: Dropbox;
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ async function put(path: string, contents = 'text'): Promise<files.FileMetadata>
 const referenceTo = async (path: string) => (await sdk.filesCopyReferenceGet({ path })).result.copy_reference;
 
 describe('files/copy_reference', () => {
-  test('is the same for an item at each call, and tells the item', async () => {
+  test('filesCopyReferenceGet answers the same reference at each call, with the metadata', async () => {
     await put('/Copied');
     const { result } = await sdk.filesCopyReferenceGet({ path: '/copied' });
     expect(result).toEqual({
@@ -42,7 +42,7 @@ describe('files/copy_reference', () => {
     expect(await referenceTo('/Copied')).toBe(result.copy_reference);
   });
 
-  test('saves a file or folder elsewhere in its account, as it is by then', async () => {
+  test('filesCopyReferenceSave copies the current state of a moved file or folder within its account', async () => {
     await put('/Moving/file', 'old');
     const [copy_reference, of_folder] = [await referenceTo('/Moving/file'), await referenceTo('/Moving')];
     await put('/Moving/file');
@@ -56,7 +56,7 @@ describe('files/copy_reference', () => {
     expect((await sdk.filesGetMetadata({ path: '/Saved/folder/file' })).result).toMatchObject({ size: 4 });
   });
 
-  test('saves a file into another account, with its time, and no folder', async () => {
+  test('filesCopyReferenceSave copies a file with its time into another account, and refuses a folder', async () => {
     const client_modified = '2001-02-03T04:05:06Z';
     await sdk.filesUpload({ path: '/Given/file', contents: 'text', client_modified });
     const copy_reference = await referenceTo('/Given/file');
@@ -71,7 +71,7 @@ describe('files/copy_reference', () => {
     );
   });
 
-  test('refusals', async () => {
+  test('filesCopyReferenceGet and filesCopyReferenceSave answer their refusals', async () => {
     const refusal = (copy_reference: string, path: string) =>
       sdkRefusal(sdk.filesCopyReferenceSave({ copy_reference, path }));
     expect(await refusal('AAAAAAAAAAAAAAAAAAAAAA', '/x')).toEqual(sdkRefused('invalid_copy_reference'));
@@ -97,7 +97,7 @@ describe('files/tags', () => {
       tags.map((tag) => ('tag_text' in tag ? tag.tag_text : '')),
     ]);
 
-  test('are kept in lower case and in order, follow a move, and are not copied', async () => {
+  test('tags are stored in lower case in order, follow a move and are not copied', async () => {
     await put('/Tagged');
     for (const tag_text of ['Holiday', 'grün_1', 'holiday'])
       expect((await sdk.filesTagsAdd({ path: '/tagged', tag_text })).result).toBeNull();
@@ -111,7 +111,7 @@ describe('files/tags', () => {
     expect(await tagsOf('/Renamed')).toEqual([['/Renamed', ['grün_1']]]);
   });
 
-  test('are at most twenty of one item', async () => {
+  test('filesTagsAdd of a 21st tag answers too_many_tags', async () => {
     await sdk.filesCreateFolderV2({ path: '/Full' });
     for (let number = 1; number <= 20; number++)
       await sdk.filesTagsAdd({ path: '/Full', tag_text: `t${number}` });
@@ -121,7 +121,7 @@ describe('files/tags', () => {
     );
   });
 
-  test('refusals', async () => {
+  test('filesTagsAdd, filesTagsRemove and filesTagsGet answer their refusals', async () => {
     await put('/Bare');
     const argument = { path: '/None', tag_text: 'x' };
     for (const call of [
@@ -136,7 +136,7 @@ describe('files/tags', () => {
   });
 });
 
-test('drove what the table says', () => {
+test('the tests of items called exactly the functions in SDK_ROWS and saw their refusals', () => {
   const rows = SDK_ROWS.items;
   expect(clients.driven(Object.keys(rows))).toEqual(rows);
 });

@@ -21,7 +21,7 @@ async function put(path: string, contents = 'text'): Promise<files.FileMetadata>
 }
 
 describe('files/get_metadata', () => {
-  test('a file, a folder, and what was deleted: each with its tag', async () => {
+  test('filesGetMetadata answers a file, a folder and a deletion, each with its tag', async () => {
     await put('/Get/File');
     const { result: file } = await sdk.filesGetMetadata({ path: '/get/FILE' });
     expect(file).toEqual({ '.tag': 'file', ...fileShape('/Get/File', 'File') });
@@ -40,13 +40,13 @@ describe('files/get_metadata', () => {
   test.each([
     ['/Get/None', 'path/not_found'],
     ['/Get/', 'path/malformed_path'],
-  ])('of %s: %s', async (path, summary) => {
+  ])('filesGetMetadata of %s answers %s', async (path, summary) => {
     expect(await sdkRefusal(sdk.filesGetMetadata({ path }))).toEqual(sdkRefused(summary));
   });
 });
 
 describe('files/list_folder and its cursors', () => {
-  test('entries with tags, in pages; then what changed', async () => {
+  test('filesListFolder and its continuations answer tagged entries in pages, and the changes afterwards', async () => {
     await put('/List/a');
     await sdk.filesCreateFolderV2({ path: '/List/Folder' });
     const { result: first } = await sdk.filesListFolder({ path: '/List', limit: 1 });
@@ -76,13 +76,13 @@ describe('files/list_folder and its cursors', () => {
     ['/None', 'path/not_found'],
     ['/In/File', 'path/not_folder'],
     ['/In//', 'path/malformed_path'],
-  ])('of %s: %s', async (path, summary) => {
+  ])('filesListFolder and filesListFolderGetLatestCursor of %s answer %s', async (path, summary) => {
     await put('/In/File');
     expect(await sdkRefusal(sdk.filesListFolder({ path }))).toEqual(sdkRefused(summary));
     expect(await sdkRefusal(sdk.filesListFolderGetLatestCursor({ path }))).toEqual(sdkRefused(summary));
   });
 
-  test('with properties of a template, of which there are none', async () => {
+  test('filesListFolder refuses an unknown property template, and filesGetMetadata ignores it', async () => {
     const ids = ['ptid:none'];
     const include_property_groups = { '.tag': 'filter_some', filter_some: ids } as const;
     const argument = { path: '', include_property_groups };
@@ -94,7 +94,7 @@ describe('files/list_folder and its cursors', () => {
     expect(result).toEqual({ '.tag': 'file', ...fileShape('/Plain', 'Plain') });
   });
 
-  test('what entries say only where it is asked for, also after a cursor', async () => {
+  test('filesListFolder answers is_restorable and has_explicit_shared_members where asked for, also after a cursor', async () => {
     await put('/Asked/deleted');
     await sdk.filesDeleteV2({ path: '/Asked/deleted' });
     await sdk.filesCreateFolderV2({ path: '/Asked/folder' });
@@ -133,7 +133,7 @@ describe('files/list_folder and its cursors', () => {
     });
   });
 
-  test('a cursor of a folder that went, and one of another service', async () => {
+  test('filesListFolderContinue answers not_found after its folder is deleted, and reset to a cursor of another service', async () => {
     await put('/Going/x');
     const { result } = await sdk.filesListFolder({ path: '/Going' });
     await sdk.filesDeleteV2({ path: '/Going' });
@@ -155,18 +155,18 @@ describe('files/list_folder and its cursors', () => {
 });
 
 describe('files/list_revisions and files/restore', () => {
-  test('revisions without tags, newest first; one of them brought back', async () => {
+  test('filesListRevisions answers revisions without tags, newest first, and filesRestore restores one', async () => {
     const path = '/Revised/File';
     const first = await put(path);
     const second = await put(path, 'more');
     const { result: two } = await sdk.filesListRevisions({ path });
     expect(two).toEqual({ is_deleted: false, entries: [second, first], has_more: false });
     const restorable = { path, include_restorable_info: true };
-    const { result: told } = await sdk.filesListRevisions(restorable);
-    expect(told.entries).toEqual([second, first].map((file) => ({ ...file, is_restorable: true })));
+    const { result: withInfo } = await sdk.filesListRevisions(restorable);
+    expect(withInfo.entries).toEqual([second, first].map((file) => ({ ...file, is_restorable: true })));
     const { result: page } = await sdk.filesListRevisions({ path, limit: 1 });
     expect(page).toEqual({ is_deleted: false, entries: [second], has_more: true });
-    // The SDK sends fields that its types do not have yet.
+    // `before_rev` is missing in the SDK's types, and is sent all the same.
     const before = { path, before_rev: second.rev };
     const { result: rest } = await sdk.filesListRevisions(before);
     expect(rest).toEqual({ is_deleted: false, entries: [first], has_more: false });
@@ -186,7 +186,7 @@ describe('files/list_revisions and files/restore', () => {
     expect(restored.rev).not.toBe(first.rev);
   });
 
-  test('refusals of list_revisions', async () => {
+  test('filesListRevisions answers its refusals', async () => {
     const { id } = await put('/Kept/File');
     const list = (argument: files.ListRevisionsArg & { before_rev?: string }) =>
       sdkRefusal(sdk.filesListRevisions(argument));
@@ -200,7 +200,7 @@ describe('files/list_revisions and files/restore', () => {
     );
   });
 
-  test('refusals of restore', async () => {
+  test('filesRestore answers its refusals', async () => {
     const { rev } = await put('/Restored/File');
     await put('/Restored/Folder/x');
     const restore = (path: string, revision = rev) => sdkRefusal(sdk.filesRestore({ path, rev: revision }));
@@ -211,7 +211,7 @@ describe('files/list_revisions and files/restore', () => {
 });
 
 describe('files/search_v2', () => {
-  test('matches, and the next page of them', async () => {
+  test('filesSearchV2 answers matches with highlights, and filesSearchContinueV2 the next page', async () => {
     await put('/Search/first file.txt');
     await put('/Search/second file.txt');
     const options = { path: '/Search', max_results: 1, file_categories: [{ '.tag': 'document' } as const] };
@@ -247,7 +247,7 @@ describe('files/search_v2', () => {
     );
   });
 
-  test('refusals', async () => {
+  test('filesSearchV2 answers its refusals', async () => {
     const reason = { invalid_argument: 'query must not be empty' };
     expect(await sdkRefusal(sdk.filesSearchV2({ query: ' ' }))).toEqual(
       sdkRefused('invalid_argument', reason),
@@ -258,7 +258,7 @@ describe('files/search_v2', () => {
   });
 });
 
-test('drove what the table says', () => {
+test('the tests of metadata called exactly the functions in SDK_ROWS and saw their refusals', () => {
   const rows = SDK_ROWS.metadata;
   expect(clients.driven(Object.keys(rows))).toEqual(rows);
 });

@@ -35,21 +35,21 @@ async function ended({ result }: { result: files.SaveUrlResult }): Promise<files
   });
 }
 
-test('the SDK saves a URL and hears the metadata of its file', async () => {
+test('filesSaveUrl saves a URL and its job answers the metadata of the file', async () => {
   expect(await ended(await sdk.filesSaveUrl({ path: '/Saved/Text', url: `${host.url}/text` }))).toEqual({
     '.tag': 'complete',
     ...fileShape('/Saved/Text', 'Text'),
   });
 });
 
-test('the SDK hears that a URL could not be downloaded', async () => {
+test('filesSaveUrl of a URL that cannot be downloaded ends with download_failed', async () => {
   expect(await ended(await sdk.filesSaveUrl({ path: '/None', url: `${host.url}/none` }))).toEqual({
     '.tag': 'failed',
     failed: { '.tag': 'download_failed' },
   });
 });
 
-test('the SDK hears that a URL, a path or a job is none', async () => {
+test('filesSaveUrl and filesSaveUrlCheckJobStatus refuse a malformed URL, path and job id', async () => {
   expect(await sdkRefusal(sdk.filesSaveUrl({ path: '/x', url: 'x' }))).toEqual(sdkRefused('invalid_url'));
   expect(await sdkRefusal(sdk.filesSaveUrl({ path: '/', url: host.url }))).toEqual(
     sdkRefused('path/malformed_path'),
@@ -59,7 +59,7 @@ test('the SDK hears that a URL, a path or a job is none', async () => {
   );
 });
 
-test('drove what the table says', () => {
+test('the tests of save_url called exactly the functions in SDK_ROWS and saw their refusals', () => {
   const rows = SDK_ROWS['save-url'];
   expect(clients.driven(Object.keys(rows))).toEqual(rows);
 });

@@ -17,7 +17,7 @@ afterAll(() => service.close());
 
 const BLOCK = 4 * 1024 * 1024;
 
-test('uploads, stats, downloads and deletes', async () => {
+test('the SDK uploads, downloads, deletes, restores and permanently deletes a file', async () => {
   const path = '/SDK/Grüße \u{1f600}.bin';
   const contents = pseudoRandomBytes(100_000, 1);
   const { result: uploaded } = await sdk.filesUpload({ path, contents, mode: { '.tag': 'overwrite' } });
@@ -40,13 +40,13 @@ test('uploads, stats, downloads and deletes', async () => {
   await sdk.filesPermanentlyDelete({ path });
 });
 
-test('an empty file', async () => {
+test('the SDK uploads an empty file', async () => {
   const { result } = await sdk.filesUpload({ path: '/SDK/empty', contents: '' });
   const content_hash = contentHashOf(Buffer.alloc(0));
   expect(result).toEqual({ ...fileShape('/SDK/empty', 'empty'), size: 0, content_hash });
 });
 
-test('lists in pages, and what changed since', async () => {
+test('the SDK lists a folder in pages and then its changes', async () => {
   await sdk.filesCreateFolderV2({ path: '/SDK list' });
   for (const name of ['a', 'b', 'c', 'd', 'e'])
     await sdk.filesUpload({ path: `/SDK list/${name}`, contents: name });
@@ -61,7 +61,7 @@ test('lists in pages, and what changed since', async () => {
   expect((await toTheEnd(since.result)).entries.sort()).toEqual(['deleted a', 'file y', 'file z']);
 });
 
-/** All entries of this page and those after it. */
+/** Returns the entries of this page and of all pages after it. */
 async function toTheEnd(page: files.ListFolderResult): Promise<{ entries: string[]; cursor: string }> {
   const entries = page.entries.map((entry) => `${entry['.tag']} ${entry.name}`);
   if (!page.has_more) return { entries, cursor: page.cursor };
@@ -70,7 +70,7 @@ async function toTheEnd(page: files.ListFolderResult): Promise<{ entries: string
   return { entries: [...entries, ...rest.entries], cursor: rest.cursor };
 }
 
-test('upload sessions, sequential and concurrent', async () => {
+test('the SDK uploads by a sequential and by a concurrent session', async () => {
   const contents = pseudoRandomBytes(2 * BLOCK + 7, 2);
   const part = (start: number, end?: number) => contents.subarray(start, end);
   const { result: started } = await sdk.filesUploadSessionStart({ contents: part(0, 1000) });
@@ -113,7 +113,7 @@ test('upload sessions, sequential and concurrent', async () => {
   expect(sdkBytesOf(downloaded).equals(contents)).toBe(true);
 });
 
-test('makes, lists and revokes shared links', async () => {
+test('the SDK creates, lists and revokes a shared link', async () => {
   await sdk.filesUpload({ path: '/SDK/shared', contents: 'shared' });
   const { result: link } = await sdk.sharingCreateSharedLinkWithSettings({
     path: '/SDK/shared',
@@ -128,7 +128,7 @@ test('makes, lists and revokes shared links', async () => {
   expect((await fetch(link.url)).status).toBe(404);
 });
 
-test('account, space, check, and tokens of its own', async () => {
+test('the SDK with a refresh token gets tokens of its own, and account, space and check work', async () => {
   const auth = new DropboxAuth({
     clientId: service.appKey,
     clientSecret: service.appSecret,

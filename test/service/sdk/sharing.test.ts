@@ -16,8 +16,8 @@ let service: TestService;
 let clients: SdkClients;
 let sdk: Dropbox;
 let app: Dropbox;
-/** Another user of the same app. */
-let stranger: Dropbox;
+/** SDK client of another user of the same app. */
+let otherUser: Dropbox;
 
 beforeAll(async () => {
   ({ service, clients, sdk, app } = await startSdkService());
@@ -28,13 +28,13 @@ beforeAll(async () => {
     mayDeletePermanently: false,
   });
   const scopes = ['sharing.read', 'sharing.write'] as const;
-  stranger = clients.withToken(await service.service.grant({ accountId: account.id, scopes }));
+  otherUser = clients.withToken(await service.service.grant({ accountId: account.id, scopes }));
 });
 afterAll(() => service.close());
 
 type Link = sharing.FileLinkMetadataReference | sharing.FolderLinkMetadataReference;
 
-/** A new file's metadata, and its link. */
+/** Uploads a file and creates a link to it. Returns the metadata of both. */
 async function linked(
   path: string,
   settings?: sharing.SharedLinkSettings,
@@ -45,7 +45,7 @@ async function linked(
   return [file, link as Link];
 }
 
-/** FileLinkMetadata for the owner. */
+/** Returns the FileLinkMetadata that the owner gets. */
 function fileLink(file: files.FileMetadata, url: unknown): Record<string, unknown> {
   const { id, name, path_lower, client_modified, server_modified, rev, size } = file;
   const link_permissions = linkPermissions('public');
@@ -63,7 +63,7 @@ function fileLink(file: files.FileMetadata, url: unknown): Record<string, unknow
   };
 }
 
-/** What others than the owner are told of such a link: not where it lies, and that it is not theirs. */
+/** Returns a link's metadata as other accounts get it: without its path and the rights of its owner. */
 function asOthersSee({ path_lower: _, link_permissions, ...link }: Record<string, unknown>): object {
   const { requested_visibility: __, ...permissions } = link_permissions as Record<string, unknown>;
   return {
@@ -83,11 +83,11 @@ function asOthersSee({ path_lower: _, link_permissions, ...link }: Record<string
 const urlOf = (kind: 'fi' | 'fo') =>
   expect.stringMatching(new RegExp(`/scl/${kind}/[0-9a-f]{32}/[^/?]+\\?rlkey=[0-9a-f]{32}&dl=0$`));
 
-/** An address like a link's that leads nowhere. */
+/** A well-formed URL of no link. */
 const NOWHERE = 'https://files.example/scl/fi/0123/x?rlkey=0123&dl=0';
 
 describe('sharing/create_shared_link_with_settings', () => {
-  test('of a file and of a folder, each with its tag', async () => {
+  test('sharingCreateSharedLinkWithSettings answers a link to a file and one to a folder, each with its tag', async () => {
     const [file, link] = await linked('/Shared/File');
     expect(link).toEqual(fileLink(file, urlOf('fi')));
     const expires = '2099-01-01T00:00:00Z';
@@ -108,7 +108,7 @@ describe('sharing/create_shared_link_with_settings', () => {
     });
   });
 
-  test('refusals', async () => {
+  test('sharingCreateSharedLinkWithSettings answers its refusals', async () => {
     const create = (path: string, settings?: sharing.SharedLinkSettings) =>
       sdkRefusal(sdk.sharingCreateSharedLinkWithSettings(settings ? { path, settings } : { path }));
     expect(await create('/None')).toEqual(sdkRefused('path/not_found'));
@@ -133,7 +133,7 @@ describe('sharing/create_shared_link_with_settings', () => {
 });
 
 describe('sharing/list_shared_links', () => {
-  test('of a path, and of the account', async () => {
+  test('sharingListSharedLinks answers the links of a path and those of the account', async () => {
     const [, inner] = await linked('/Listed/File');
     const { result: outer } = await sdk.sharingCreateSharedLinkWithSettings({ path: '/Listed' });
     const path = '/Listed/File';
@@ -145,7 +145,7 @@ describe('sharing/list_shared_links', () => {
     expect(all).toEqual({ links: expect.arrayContaining([inner, outer]), has_more: false });
   });
 
-  test('refusals', async () => {
+  test('sharingListSharedLinks answers its refusals', async () => {
     const list = (argument: sharing.ListSharedLinksArg) => sdkRefusal(sdk.sharingListSharedLinks(argument));
     expect(await list({ path: '/None' })).toEqual(sdkRefused('path/not_found'));
     expect(await list({ path: '/a//b' })).toEqual(sdkRefused('path/malformed_path'));
@@ -154,7 +154,7 @@ describe('sharing/list_shared_links', () => {
 });
 
 describe('sharing/modify_shared_link_settings and revoke_shared_link', () => {
-  test('the link as it is now; and null', async () => {
+  test('sharingModifySharedLinkSettings answers the changed link, and sharingRevokeSharedLink null', async () => {
     const [, link] = await linked('/Modified');
     const expires = '2099-01-01T00:00:00Z';
     const { url } = link;
@@ -166,7 +166,7 @@ describe('sharing/modify_shared_link_settings and revoke_shared_link', () => {
     expect((await sdk.sharingRevokeSharedLink({ url })).result).toBeNull();
   });
 
-  test('refusals', async () => {
+  test('sharingModifySharedLinkSettings and sharingRevokeSharedLink answer their refusals', async () => {
     const [, { url }] = await linked('/Kept');
     const settings = { allow_download: false };
     const modify = (argument: sharing.ModifySharedLinkSettingsArgs) =>
@@ -180,13 +180,13 @@ describe('sharing/modify_shared_link_settings and revoke_shared_link', () => {
     expect(await revoke(NOWHERE)).toEqual(sdkRefused('shared_link_not_found'));
     expect(await revoke('rubbish')).toEqual(sdkRefused('shared_link_malformed'));
     const denied = sdkRefused('shared_link_access_denied');
-    expect(await sdkRefusal(stranger.sharingModifySharedLinkSettings({ url, settings }))).toEqual(denied);
-    expect(await sdkRefusal(stranger.sharingRevokeSharedLink({ url }))).toEqual(denied);
+    expect(await sdkRefusal(otherUser.sharingModifySharedLinkSettings({ url, settings }))).toEqual(denied);
+    expect(await sdkRefusal(otherUser.sharingRevokeSharedLink({ url }))).toEqual(denied);
   });
 });
 
 describe('sharing/get_shared_link_metadata and get_shared_link_file', () => {
-  test('the owner is told where it lies, an app is not', async () => {
+  test('sharingGetSharedLinkMetadata answers the owner with the path and an app without it', async () => {
     const [file, link] = await linked('/Read/File');
     const { url } = link;
     expect((await sdk.sharingGetSharedLinkMetadata({ url })).result).toEqual(link);
@@ -196,7 +196,7 @@ describe('sharing/get_shared_link_metadata and get_shared_link_file', () => {
     expect([sdkResultOf(owned), sdkBytesOf(owned).toString()]).toEqual([link, 'text']);
   });
 
-  test('inside a folder, whose contents a link lists without paths', async () => {
+  test('sharingGetSharedLinkMetadata and filesListFolder answer a file in a linked folder without its path', async () => {
     const [file] = await linked('/Read in/File');
     const { result: link } = await sdk.sharingCreateSharedLinkWithSettings({
       path: '/Read in',
@@ -217,12 +217,12 @@ describe('sharing/get_shared_link_metadata and get_shared_link_file', () => {
     });
     const denied = sdkRefused('shared_link_access_denied');
     expect(await sdkRefusal(app.sharingGetSharedLinkMetadata({ url }))).toEqual(denied);
-    expect(await sdkRefusal(stranger.sharingGetSharedLinkFile({ ...given, link_password: 'x' }))).toEqual(
+    expect(await sdkRefusal(otherUser.sharingGetSharedLinkFile({ ...given, link_password: 'x' }))).toEqual(
       denied,
     );
   });
 
-  test('refusals', async () => {
+  test('sharingGetSharedLinkMetadata and sharingGetSharedLinkFile answer their refusals', async () => {
     await sdk.filesCreateFolderV2({ path: '/Directory' });
     const { result: link } = await sdk.sharingCreateSharedLinkWithSettings({ path: '/Directory' });
     const { url } = link;
@@ -237,7 +237,7 @@ describe('sharing/get_shared_link_metadata and get_shared_link_file', () => {
   });
 });
 
-test('drove what the table says', () => {
+test('the tests of sharing called exactly the functions in SDK_ROWS and saw their refusals', () => {
   const rows = SDK_ROWS.sharing;
   expect(clients.driven(Object.keys(rows))).toEqual(rows);
 });

@@ -23,7 +23,7 @@ const file = (path: string) => ({ '.tag': 'file', ...fileShape(path, path.split(
 const folder = (path: string) => folderShape(path, path.split('/').at(-1) ?? '');
 const failed = (summary: string) => ({ '.tag': 'failure', failure: sdkError(summary) });
 
-/** What cannot be made, and WriteError's word for it. */
+/** Paths that cannot be created, with the WriteError. */
 const UNWRITABLE = [
   ['/Taken', 'conflict/file'],
   ['/Folder', 'conflict/folder'],
@@ -34,21 +34,21 @@ const UNWRITABLE = [
 ] as const;
 
 describe('files/create_folder_v2', () => {
-  test('FolderMetadata without a tag', async () => {
+  test('filesCreateFolderV2 answers FolderMetadata without a tag', async () => {
     const { result } = await sdk.filesCreateFolderV2({ path: '/Made/Folder' });
     expect(result).toEqual({ metadata: folder('/Made/Folder') });
     const { result: other } = await sdk.filesCreateFolderV2({ path: '/made/folder', autorename: true });
     expect(other).toEqual({ metadata: folder('/Made/folder (1)') });
   });
 
-  test.each(UNWRITABLE)('of %s: path/%s', async (path, reason) => {
+  test.each(UNWRITABLE)('filesCreateFolderV2 of %s answers path/%s', async (path, reason) => {
     if (path === '/Folder') await sdk.filesCreateFolderV2({ path });
     expect(await sdkRefusal(sdk.filesCreateFolderV2({ path }))).toEqual(sdkRefused(`path/${reason}`));
   });
 });
 
 describe('files/delete_v2 and files/permanently_delete', () => {
-  test('what was there, with its tag; or null', async () => {
+  test('filesDeleteV2 answers the deleted metadata with its tag, and filesPermanentlyDelete null', async () => {
     const { rev } = await put('/Deleted/File');
     const { result } = await sdk.filesDeleteV2({ path: '/deleted/file', parent_rev: rev });
     expect(result).toEqual({ metadata: file('/Deleted/File') });
@@ -59,7 +59,7 @@ describe('files/delete_v2 and files/permanently_delete', () => {
     expect(nothing).toBeNull();
   });
 
-  test('refusals', async () => {
+  test('filesDeleteV2 and filesPermanentlyDelete answer the same refusals', async () => {
     const [{ rev }] = [await put('/Kept'), await put('/Kept', 'more')];
     const refusals: [files.DeleteArg, string][] = [
       [{ path: '/None' }, 'path_lookup/not_found'],
@@ -77,7 +77,7 @@ describe.each(['Move', 'Copy'] as const)('files/%s', (kind) => {
   const relocate = (from_path: string, to_path: string, autorename = false) =>
     sdk[`files${kind}V2`]({ from_path, to_path, autorename });
 
-  test('Metadata with a tag', async () => {
+  test(`files${kind}V2 answers Metadata with a tag`, async () => {
     await put(`/${kind}/file`);
     const { result } = await relocate(`/${kind}/file`, `/${kind}/to/other`);
     expect(result).toEqual({ metadata: file(`/${kind}/to/other`) });
@@ -101,13 +101,13 @@ describe.each(['Move', 'Copy'] as const)('files/%s', (kind) => {
       '/From folder/in',
       kind === 'Move' ? 'cant_move_folder_into_itself' : 'duplicated_or_nested_paths',
     ],
-  ])('%s to %s: %s', async (from, to, summary) => {
+  ])(`files${kind}V2 of %s to %s answers %s`, async (from, to, summary) => {
     await put('/From');
     await put('/From folder/x');
     expect(await sdkRefusal(relocate(from, to))).toEqual(sdkRefused(summary));
   });
 
-  test('a batch by a job: each success holds its Metadata, with a tag', async () => {
+  test(`files${kind}BatchV2 runs as a job whose successes hold Metadata with a tag`, async () => {
     await put('/In batch/file');
     await put('/In batch/folder/x');
     const entry = (from: string, to: string) => ({ from_path: from, to_path: to });
@@ -134,7 +134,7 @@ describe.each(['Move', 'Copy'] as const)('files/%s', (kind) => {
 });
 
 describe('files/create_folder_batch and files/delete_batch', () => {
-  test('a few folders at once, or by a job; none with a tag', async () => {
+  test('filesCreateFolderBatch answers at once or by a job, with untagged metadata', async () => {
     const entries = (name: string) => [
       { '.tag': 'success', metadata: folder(`/Batch/${name}`) },
       failed('path/conflict/file'),
@@ -150,7 +150,7 @@ describe('files/create_folder_batch and files/delete_batch', () => {
     expect(await sdkRefusal(check(NO_JOB))).toEqual(sdkRefused('invalid_async_job_id'));
   });
 
-  test('deletions: what was there, with its tag', async () => {
+  test('filesDeleteBatch runs as a job whose successes hold the deleted metadata with its tag', async () => {
     const { rev } = await put('/Gone/file');
     await put('/Gone/newer', 'old');
     await put('/Gone/newer');
@@ -174,14 +174,14 @@ describe('files/create_folder_batch and files/delete_batch', () => {
   });
 });
 
-test('drove what the table says', () => {
+test('the tests of the tree called exactly the functions in SDK_ROWS and saw their refusals', () => {
   const rows = SDK_ROWS.tree;
   expect(clients.driven(Object.keys(rows))).toEqual(rows);
 });
 
 const NO_JOB = { async_job_id: 'dbjid:none' };
 
-/** Asks for a launched job until it is done; on the way every answer is the tag alone. */
+/** Polls a job until it is done. Each answer before that must be the tag alone. */
 async function ended<State extends { '.tag': string }>(
   { result: launched }: { result: { '.tag': string; async_job_id?: string } },
   check: (job: { async_job_id: string }) => Promise<{ result: State }>,

@@ -22,7 +22,7 @@ const BLOCK = 4 * 1024 * 1024;
 const SESSION = expect.stringMatching(/^pid_upload_session:[\w-]+$/);
 const WRONG_HASH = '0'.repeat(64);
 
-/** What cannot be written, and WriteError's word for it. */
+/** Paths that cannot be written, with the WriteError. */
 const UNWRITABLE = [
   ['/Taken', 'conflict/file'],
   ['/Folder', 'conflict/folder'],
@@ -33,7 +33,7 @@ const UNWRITABLE = [
   ['ns:1/x', 'no_write_permission'],
 ] as const;
 
-// The SDK takes `contents` out of its argument and sends the rest, so fields its types do not have yet go too.
+// The SDK sends every field but `contents`, also those that its types do not have yet.
 const hashed = <Argument extends object>(argument: Argument, content_hash: string): Argument =>
   Object.assign(argument, { content_hash });
 
@@ -47,7 +47,7 @@ const at = (session_id: string, offset: number) => ({ cursor: { session_id, offs
 const begin = () => started('', { session_type: { '.tag': 'concurrent' } });
 
 describe('files/upload', () => {
-  test('FileMetadata without a tag, and with the time that was given', async () => {
+  test('filesUpload answers FileMetadata without a tag, with the client_modified given', async () => {
     const argument = hashed({ path: '/Up/File', contents: 'text' }, TEXT_HASH);
     const client_modified = '2020-02-29T12:00:00Z';
     const { result } = await sdk.filesUpload({ ...argument, client_modified, mute: true });
@@ -68,28 +68,31 @@ describe('files/upload', () => {
     });
   });
 
-  test.each(UNWRITABLE)('to %s: path/%s, its reason flat beside a session', async (path, reason) => {
-    expect(await sdkRefusal(sdk.filesUpload({ path, contents: 'text' }))).toEqual({
-      status: 409,
-      summary: `path/${reason}`,
-      error: { '.tag': 'path', reason: sdkError(reason), upload_session_id: SESSION },
-    });
-  });
+  test.each(UNWRITABLE)(
+    'filesUpload to %s answers path/%s with the reason beside a session id',
+    async (path, reason) => {
+      expect(await sdkRefusal(sdk.filesUpload({ path, contents: 'text' }))).toEqual({
+        status: 409,
+        summary: `path/${reason}`,
+        error: { '.tag': 'path', reason: sdkError(reason), upload_session_id: SESSION },
+      });
+    },
+  );
 
-  test('with a wrong hash', async () => {
+  test('filesUpload with a wrong hash answers content_hash_mismatch', async () => {
     const call = sdk.filesUpload(hashed({ path: '/Wrong', contents: 'text' }, WRONG_HASH));
     expect(await sdkRefusal(call)).toEqual(sdkRefused('content_hash_mismatch'));
   });
 });
 
-describe('property groups, whose template is not here', () => {
+describe('property groups of an unknown template', () => {
   const property_groups = [{ template_id: 'ptid:none', fields: [{ name: 'a', value: 'b' }] }];
   const summary = 'properties_error/template_not_found';
   const fields = { template_not_found: 'ptid:none' };
   const isThere = async (path: string) =>
     expect((await sdk.filesGetMetadata({ path })).result).toMatchObject({ '.tag': 'file', size: 4 });
 
-  test('the file is saved without them, and it is said so', async () => {
+  test('uploads with property groups of an unknown template store the file and answer template_not_found', async () => {
     const uploaded = sdk.filesUpload({ path: '/Property/upload', property_groups, contents: 'text' });
     expect(await sdkRefusal(uploaded)).toEqual(sdkRefused(summary, fields));
     await isThere('/Property/upload');
@@ -112,14 +115,14 @@ describe('property groups, whose template is not here', () => {
     await isThere('/Property/batch');
   });
 
-  test('no groups are none', async () => {
+  test('filesUpload with no property groups succeeds', async () => {
     const { result } = await sdk.filesUpload({ path: '/Property/0', property_groups: [], contents: 'text' });
     expect(result).toEqual(fileShape('/Property/0', '0'));
   });
 });
 
-describe('a sequential session', () => {
-  test('start, append in both versions, finish', async () => {
+describe('sequential upload session', () => {
+  test('filesUploadSession start, both appends and finish store a file', async () => {
     const session_id = await started('t');
     const { result: appended } = await sdk.filesUploadSessionAppendV2({
       ...at(session_id, 1),
@@ -133,7 +136,7 @@ describe('a sequential session', () => {
     expect(result).toEqual(fileShape('/Session/File', 'File'));
   });
 
-  test('refusals of start', async () => {
+  test('filesUploadSessionStart answers its refusals', async () => {
     const start = (contents: string, argument: files.UploadSessionStartArg) =>
       sdkRefusal(sdk.filesUploadSessionStart({ ...argument, contents }));
     const session_type = { '.tag': 'concurrent' } as const;
@@ -144,7 +147,7 @@ describe('a sequential session', () => {
     expect(await start('x', hashed({}, WRONG_HASH))).toEqual(sdkRefused('content_hash_mismatch'));
   });
 
-  test('refusals of append, flat', async () => {
+  test('filesUploadSessionAppendV2 and filesUploadSessionAppend answer their refusals unnested', async () => {
     const append = (session: string, offset: number, more: object = {}) =>
       sdkRefusal(sdk.filesUploadSessionAppendV2({ ...at(session, offset), contents: 'x', ...more }));
     const open = await started('text');
@@ -164,11 +167,14 @@ describe('a sequential session', () => {
   const finish = (session: string, offset: number, path = '/Finished', contents = '', more: object = {}) =>
     sdkRefusal(sdk.filesUploadSessionFinish({ ...at(session, offset), commit: { path }, contents, ...more }));
 
-  test.each(UNWRITABLE)('finish at %s: path/%s, which is not wrapped as in upload', async (path, reason) => {
-    expect(await finish(await started('text'), 4, path)).toEqual(sdkRefused(`path/${reason}`));
-  });
+  test.each(UNWRITABLE)(
+    'filesUploadSessionFinish at %s answers path/%s without the nesting of filesUpload',
+    async (path, reason) => {
+      expect(await finish(await started('text'), 4, path)).toEqual(sdkRefused(`path/${reason}`));
+    },
+  );
 
-  test('refusals of finish', async () => {
+  test('filesUploadSessionFinish answers its refusals', async () => {
     const open = await started('text');
     expect(await finish('none', 0)).toEqual(sdkRefused('lookup_failed/not_found'));
     expect(await finish(open, 3)).toEqual(
@@ -181,7 +187,7 @@ describe('a sequential session', () => {
     expect(await finish(closed, 4, '/Finished', 'x')).toEqual(sdkRefused('lookup_failed/closed'));
   });
 
-  test('refusals of finish that only concurrent sessions know', async () => {
+  test('filesUploadSessionFinish answers the refusals of concurrent sessions', async () => {
     expect(await finish(await begin(), 0)).toEqual(sdkRefused('concurrent_session_not_closed'));
     expect(await finish(await begin(), 0, '/x', 'x')).toEqual(
       sdkRefused('concurrent_session_data_not_allowed'),
@@ -192,8 +198,8 @@ describe('a sequential session', () => {
   });
 });
 
-describe('sessions in batches', () => {
-  /** Closed sessions of these bytes, as entries of a batch that commits them to these paths. */
+describe('upload sessions in batches', () => {
+  /** Makes closed sessions with these bytes. Returns the batch entries that commit them to these paths. */
   async function entries(parts: readonly Buffer[], paths: readonly string[]) {
     const { result } = await sdk.filesUploadSessionStartBatch({ num_sessions: parts.length });
     expect(result).toEqual({ session_ids: parts.map(() => SESSION) });
@@ -208,7 +214,10 @@ describe('sessions in batches', () => {
 
   const PARTS = [Buffer.from('text'), pseudoRandomBytes(2000, 2), Buffer.from('text')];
 
-  /** What those parts come to at `/NAME/file`, `/NAME/random` and a name that is taken, and an open session. */
+  /**
+   * Returns the argument of a batch that commits the parts to `/NAME/file`, `/NAME/random` and a taken name,
+   * and an open session, with its expected answer.
+   */
   async function batch(name: string) {
     const given = await entries(PARTS, [`/${name}/file`, `/${name}/random`, '/Taken']);
     const open = { ...at(await started('text'), 4), commit: { path: `/${name}/open` } };
@@ -227,13 +236,13 @@ describe('sessions in batches', () => {
     return { argument: { entries: [...given, open] }, expected };
   }
 
-  test('finish_batch_v2 answers at once, each success flat beside its tag', async () => {
+  test('filesUploadSessionFinishBatchV2 answers at once, each success with its metadata beside the tag', async () => {
     const { argument, expected } = await batch('Second');
     const { result } = await sdk.filesUploadSessionFinishBatchV2(argument);
     expect(result).toEqual({ entries: expected });
   });
 
-  test('finish_batch by a job', async () => {
+  test('filesUploadSessionFinishBatch runs as a job with the same entries', async () => {
     const { argument, expected } = await batch('First');
     const { result: launched } = await sdk.filesUploadSessionFinishBatch(argument);
     const async_job_id = expect.stringMatching(/^dbjid:[\w-]+$/);
@@ -252,7 +261,7 @@ describe('sessions in batches', () => {
   }
 });
 
-test('drove what the table says', () => {
+test('the tests of upload called exactly the functions in SDK_ROWS and saw their refusals', () => {
   const rows = SDK_ROWS.upload;
   expect(clients.driven(Object.keys(rows))).toEqual(rows);
 });

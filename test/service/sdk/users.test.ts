@@ -14,11 +14,11 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('users/get_current_account: FullAccount', async () => {
+test('usersGetCurrentAccount answers FullAccount', async () => {
   expect((await sdk.usersGetCurrentAccount()).result).toEqual(accountShape(service.url));
 });
 
-test('users/get_space_usage: SpaceUsage', async () => {
+test('usersGetSpaceUsage answers SpaceUsage', async () => {
   await sdk.filesUpload({ path: '/Space', contents: 'text' });
   expect((await sdk.usersGetSpaceUsage()).result).toEqual({
     used: 4,
@@ -26,13 +26,13 @@ test('users/get_space_usage: SpaceUsage', async () => {
   });
 });
 
-test('check/user and check/app say what they are told, and nothing of nothing', async () => {
+test('checkUser and checkApp answer the query, and an absent query as empty', async () => {
   expect((await sdk.checkUser({ query: 'here?' })).result).toEqual({ result: 'here?' });
   expect((await clients.app.checkApp({ query: 'here?' })).result).toEqual({ result: 'here?' });
   expect((await sdk.checkUser({})).result).toEqual({ result: '' });
 });
 
-test('users/get_account and users/get_account_batch: BasicAccount of any account whose id is known', async () => {
+test('usersGetAccount and usersGetAccountBatch answer BasicAccount of any account by its id', async () => {
   const person = { email: 'known@example.org', givenName: 'K', surname: 'N', mayDeletePermanently: false };
   const { id } = service.service.addAccount(person);
   const known = {
@@ -60,7 +60,7 @@ test('users/get_account and users/get_account_batch: BasicAccount of any account
   );
 });
 
-test('users/features/get_values: features that are not here are said to be off', async () => {
+test('usersFeaturesGetValues answers unsupported features as disabled', async () => {
   const asked = [{ '.tag': 'file_locking' }, { '.tag': 'paper_as_files' }] as const;
   const off = { '.tag': 'enabled', enabled: false };
   expect((await sdk.usersFeaturesGetValues({ features: [...asked] })).result).toEqual({
@@ -74,12 +74,12 @@ test('users/features/get_values: features that are not here are said to be off',
   );
 });
 
-test('there are no shared folders and no templates for properties, and the lists of them are empty', async () => {
+test('sharingListFolders and filePropertiesTemplatesListForUser answer empty lists', async () => {
   expect((await sdk.sharingListFolders({})).result).toEqual({ entries: [] });
   expect((await sdk.filePropertiesTemplatesListForUser()).result).toEqual({ template_ids: [] });
 });
 
-test('a token without the scope, and one that was revoked', async () => {
+test('usersGetSpaceUsage without the scope answers missing_scope, and with a revoked token invalid_access_token', async () => {
   const account = service.service.addAccount({
     email: 'other@example.org',
     givenName: 'O',
@@ -101,7 +101,7 @@ test('a token without the scope, and one that was revoked', async () => {
   });
 });
 
-test('a call that is malformed is 400, and told in words', async () => {
+test('filesGetMetadata of a malformed path answers 400 with a text', async () => {
   const failure = await sdk.filesGetMetadata({ path: 'no slash' }).catch((error: unknown) => error);
   const { status, error } = failure as DropboxResponseError<string>;
   const start =
@@ -109,7 +109,7 @@ test('a call that is malformed is 400, and told in words', async () => {
   expect([status, error]).toEqual([400, expect.stringMatching(start)]);
 });
 
-test('drove what the table says', () => {
+test('the tests of users called exactly the functions in SDK_ROWS and saw their refusals', () => {
   const rows = SDK_ROWS.users;
   expect(clients.driven(Object.keys(rows))).toEqual(rows);
 });

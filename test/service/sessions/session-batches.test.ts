@@ -30,7 +30,7 @@ describe('upload_session/start_batch and append_batch', () => {
     close,
   });
 
-  test('many sessions at once, whose pieces come in one body', async () => {
+  test('append_batch adds the pieces of several sessions from one body, and finish_batch commits them', async () => {
     const [first = '', second = '', ...more] = await start({ num_sessions: 20 });
     expect(new Set([first, second, ...more]).size).toBe(20);
     expect(first).toMatch(/^pid_upload_session:[\w-]+$/);
@@ -81,7 +81,7 @@ describe('upload_session/start_batch and append_batch', () => {
     ]);
   });
 
-  test('each piece is refused by itself', async () => {
+  test('append_batch refuses each invalid piece by itself and adds the valid one', async () => {
     const [session = ''] = await start({ num_sessions: 1 });
     const [concurrent = ''] = await start({ num_sessions: 1, session_type: 'concurrent' });
     const { json } = await append(
@@ -113,7 +113,7 @@ describe('upload_session/start_batch and append_batch', () => {
     });
   });
 
-  test('of a body that is not what was said, nothing is added', async () => {
+  test('append_batch with a wrong length or hash of its body adds nothing', async () => {
     const [session = ''] = await start({ num_sessions: 1 });
     const entries = [piece(session, 0, 3), piece(session, 3, 3)];
     for (const body of ['aaabb', 'aaabbbc', '']) {
@@ -134,7 +134,7 @@ describe('upload_session/start_batch and append_batch', () => {
     });
   });
 
-  test('the first version of append', async () => {
+  test('upload_session/append adds bytes and answers incorrect_offset to a wrong offset', async () => {
     const [session_id = ''] = await start({ num_sessions: 1 });
     const send = (offset: number, body: string) =>
       upload(service, 'files/upload_session/append', { session_id, offset }, { body });
@@ -148,7 +148,10 @@ describe('upload_session/start_batch and append_batch', () => {
     expect((await download(service, '/Appended')).text).toBe('text');
   });
 
-  test.each([{ num_sessions: 0 }, { num_sessions: 1001 }, {}])('start_batch of %j: 400', async (argument) => {
-    expect((await call('upload_session/start_batch', argument)).status).toBe(400);
-  });
+  test.each([{ num_sessions: 0 }, { num_sessions: 1001 }, {}])(
+    'start_batch of %j answers 400',
+    async (argument) => {
+      expect((await call('upload_session/start_batch', argument)).status).toBe(400);
+    },
+  );
 });

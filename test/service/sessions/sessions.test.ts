@@ -32,8 +32,8 @@ async function started(argument: object = {}, body: Uint8Array | string = ''): P
 
 const at = (session: string, offset: number) => ({ cursor: { session_id: session, offset } });
 
-describe('a sequential session', () => {
-  test('start, append, finish', async () => {
+describe('sequential session', () => {
+  test('start, append_v2 and finish store a file', async () => {
     const session = await started({}, 'one ');
     const appended = await send('append_v2', at(session, 4), 'two ');
     expect([appended.status, appended.text]).toEqual([200, 'null']);
@@ -54,7 +54,7 @@ describe('a sequential session', () => {
     expect((await download(service, '/sequential')).text).toBe('one two three');
   });
 
-  test('a wrong offset is told, flat in append and nested in finish', async () => {
+  test('append_v2 and finish at a wrong offset answer incorrect_offset with the right one', async () => {
     const session = await started({}, '123456789');
     expect(refusalIn(await send('append_v2', at(session, 5), 'x'))).toEqual(
       refusal(409, 'incorrect_offset', { '.tag': 'incorrect_offset', correct_offset: 9 }),
@@ -69,14 +69,14 @@ describe('a sequential session', () => {
     expect((await send('finish', { ...at(session, 9), commit })).status).toBe(200);
   });
 
-  test('once closed it takes nothing more', async () => {
+  test('append_v2 to a closed session answers closed', async () => {
     const session = await started({ close: true }, 'all');
     expect(refusalIn(await send('append_v2', at(session, 3), 'x'))).toEqual(
       refusal(409, 'closed', { '.tag': 'closed' }),
     );
   });
 
-  test('one that is not there', async () => {
+  test('append_v2 and finish of an unknown session answer not_found', async () => {
     expect(refusalIn(await send('append_v2', at('nothing', 0)))).toEqual(
       refusal(409, 'not_found', { '.tag': 'not_found' }),
     );
@@ -88,7 +88,7 @@ describe('a sequential session', () => {
     );
   });
 
-  test('bytes with a wrong hash are not taken', async () => {
+  test('start, append_v2 and finish with a wrong content_hash add no bytes', async () => {
     const argument = { content_hash: '0'.repeat(64) };
     const mismatch = refusal(409, 'content_hash_mismatch', { '.tag': 'content_hash_mismatch' });
     expect(refusalIn(await send('start', argument, 'x'))).toEqual(mismatch);
@@ -107,7 +107,7 @@ describe('a sequential session', () => {
     ['no-slash', 'path/malformed_path', { '.tag': 'malformed_path' }],
     ['/.dropbox', 'path/disallowed_name', { '.tag': 'disallowed_name' }],
     ['ns:1/x', 'path/no_write_permission', { '.tag': 'no_write_permission' }],
-  ])('finish at %s: %s, which is not wrapped as in upload', async (path, summary, error) => {
+  ])('finish at %s answers %s without the nesting of upload', async (path, summary, error) => {
     await put(service, '/taken', 'something else');
     const session = await started({}, 'text');
     expect(refusalIn(await send('finish', { ...at(session, 4), commit: { path } }))).toEqual(
@@ -116,7 +116,7 @@ describe('a sequential session', () => {
   });
 });
 
-test('the session that a refused upload names has its bytes: only the commit need be tried again', async () => {
+test('the session id in a refused upload has all its bytes, and finish alone stores them', async () => {
   await put(service, '/taken', 'other');
   const bytes = pseudoRandomBytes(100_000, 5);
   const refused = await upload(service, 'files/upload', { path: '/taken' }, { body: bytes });
@@ -130,10 +130,10 @@ test('the session that a refused upload names has its bytes: only the commit nee
   ]);
 });
 
-describe('a concurrent session', () => {
+describe('concurrent session', () => {
   const begin = () => started({ session_type: 'concurrent' });
 
-  test('takes its parts in any order', async () => {
+  test('a concurrent session takes its parts in any order', async () => {
     const bytes = pseudoRandomBytes(2 * BLOCK + 5, 1);
     const session = await begin();
     const last = { ...at(session, 2 * BLOCK), close: true };
@@ -178,15 +178,15 @@ describe('a concurrent session', () => {
         return send('finish', { ...at(session, BLOCK + 1), commit: { path: '/x' } });
       },
     ],
-  ])('refuses with %s', async (tag, call) => {
+  ])('a concurrent session refuses with %s', async (tag, call) => {
     expect(refusalIn(await call())).toEqual(refusal(409, tag, { '.tag': tag }));
   });
 });
 
-describe('finish_batch_v2', () => {
+describe('upload_session/finish_batch_v2', () => {
   const finish = (entries: object[]) => rpc(service, 'files/upload_session/finish_batch_v2', { entries });
 
-  test('answers each entry in its place', async () => {
+  test('finish_batch_v2 answers each entry in its place', async () => {
     await put(service, '/batch/taken', 'something else');
     const [first, second, third, open] = await Promise.all([
       started({ close: true }, 'one'),
@@ -236,7 +236,7 @@ describe('finish_batch_v2', () => {
     });
   });
 
-  test('of nothing is nothing', async () => {
+  test('finish_batch_v2 of no entries answers no entries', async () => {
     expect((await finish([])).json).toEqual({ entries: [] });
   });
 });

@@ -16,15 +16,15 @@ const STEPS = 60;
 const WORKERS = 8;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Few contents, each one block file: what one worker has just removed the next one is about to commit again. */
+/** Few contents, each one block file, so that workers commit again what others remove. */
 const CONTENTS = Array.from({ length: 10 }, (_, index) => pseudoRandomBytes(66_000 + index, index + 1));
 
-/** So long that a whole upload could happen meanwhile. */
+/** Duration of a slow removal in turns of the event loop: long enough for a whole upload. */
 const SLOW_REMOVAL_TURNS = 60;
 
 /**
- * The disk, with every step taking a random moment: commits and the collector meet in every order. Some removals
- * fail while `isFailing`; then the collector looks through all files, time and again.
+ * A disk whose steps take random time, so that commits and the collector run in every order. Some removals
+ * fail while `isFailing`, after which the collector scans all files.
  */
 function slowDisk(random: (bound: number) => number, isFailing: () => boolean): Disk {
   const later = async <T>(work: () => Promise<T>, turnsMax = 4): Promise<T> => {
@@ -45,7 +45,7 @@ function slowDisk(random: (bound: number) => number, isFailing: () => boolean): 
   };
 }
 
-test('the collector beside random work never takes a block that something needs', async () => {
+test('the block collector beside random work removes no block that is in use', async () => {
   const seed = testSeed();
   process.stdout.write(`collector test: seed ${seed}\n`);
   const random = randomOf(seed);
@@ -66,7 +66,7 @@ test('the collector beside random work never takes a block that something needs'
     working = false;
     await collector;
     readable += await run.expectAllReadable();
-    // Old enough for whatever was deleted, overwritten or left unfinished.
+    // Lets deleted, overwritten and unfinished contents expire.
     if (random(3) === 0) await clock.advance(random(200) * DAY_MS);
     await storage.tidy();
     await run.expectAllReadable();
@@ -77,7 +77,7 @@ test('the collector beside random work never takes a block that something needs'
   await rm(dataDirectory, { recursive: true });
 });
 
-/** The work of one life of the storage; every file must always read as the content it was made of. */
+/** Random work on one open storage. Every file must always read as one of the contents. */
 class Run {
   constructor(
     private readonly storage: Storage,
@@ -116,7 +116,7 @@ class Run {
       case 7:
         return await this.#read(other);
       default:
-        // Often: else history holds everything, and there is nothing to collect.
+        // Frequent, because otherwise the history keeps every block.
         return await storage.removeForever(HOME, random(3) === 0 ? folder : other);
     }
   }
@@ -136,13 +136,13 @@ class Run {
     await this.storage.restore(HOME, path, rev);
   }
 
-  /** A file that goes while it is read is still read to its end. */
+  /** A file that is removed during a read is read to its end. */
   async #read(path: string): Promise<void> {
     const found = this.storage.stat(HOME, path, false);
     if (found.kind === 'file') await this.#expectReadable(found);
   }
 
-  /** Every file, and every revision of it that can be asked for. Returns how many those were. */
+  /** Reads every revision of every file. Returns their number. */
   async expectAllReadable(): Promise<number> {
     let count = 0;
     const scope = { path: '', recursive: true, includeDeleted: true };

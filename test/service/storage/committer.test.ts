@@ -11,7 +11,7 @@ import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { HOME, opened, put, refusal } from './opened.ts';
 
-/** A committer over a table of numbers, and what it committed. */
+/** Makes a committer over a table of numbers. */
 function committer() {
   const database = new Sqlite(':memory:');
   onTestFinished(() => {
@@ -33,7 +33,7 @@ function committer() {
   return { database, clock, ticks, line, transactions, insert, values };
 }
 
-test('operations that wait together share a transaction, and a refused one leaves no trace', async () => {
+test('operations that wait together share a transaction, and a refused one is rolled back alone', async () => {
   const { line, transactions, insert, values } = committer();
   const refused = line.run((transaction) => {
     insert(2)(transaction);
@@ -45,7 +45,7 @@ test('operations that wait together share a transaction, and a refused one leave
   expect(transactions.map(({ changes }) => changes.map((change) => change.key))).toEqual([['/1', '/3']]);
 });
 
-test('an operation that the database cannot take does not fail the others of its batch', async () => {
+test('an operation that fails for lack of space does not fail the others of its transaction', async () => {
   const { database, line, transactions, insert, values } = committer();
   database.pragma('max_page_count = 5');
   database.exec('CREATE TABLE large (bytes BLOB)');
@@ -56,7 +56,7 @@ test('an operation that the database cannot take does not fail the others of its
   expect(transactions.flatMap(({ changes }) => changes).map((change) => change.key)).toEqual(['/1', '/2']);
 });
 
-test('a failed transaction gives its change numbers back', async () => {
+test('a failed transaction releases its change numbers', async () => {
   const { database, ticks, line, insert } = committer();
   await line.run(insert(1));
   const range = ticks.reserve(10, 1000);
@@ -98,7 +98,7 @@ test('a commit with a signal waits longer than a second, and fails with the sign
   expect(values()).toEqual([1]);
 });
 
-test('a folder whose commit waited too long is not made, and a later write of its path succeeds', async () => {
+test('a folder whose commit was refused for waiting too long is not made, and a later write of its path succeeds', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const folder = storage.createFolder(HOME, '/a', false);
@@ -108,7 +108,7 @@ test('a folder whose commit waited too long is not made, and a later write of it
   expect((await put(storage, '/a', 'x')).name).toBe('a');
 });
 
-test('a transaction that has worked for 30 ms leaves the rest to later ones, and other calls run in between', async () => {
+test('a transaction ends after 30 ms of work and leaves the rest to later ones', async () => {
   const { database, clock, line, transactions, insert, values } = committer();
   const slow = (value: number) => (transaction: Transaction) => {
     void clock.advance(10);

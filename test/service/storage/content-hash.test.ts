@@ -8,7 +8,7 @@ function pattern(sizeBytes: number): Buffer {
   return Buffer.from(Uint8Array.from({ length: sizeBytes }, (_, index) => index % 251));
 }
 
-// service-api.md §10.
+// The examples of service-api.md §10.
 test.each([
   ['empty', Buffer.alloc(0), 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
   ['0x00', Buffer.alloc(1), '1406e05881e299367766d313e26c05564ec91bf721d31726bd6e46e60689539a'],
@@ -42,10 +42,13 @@ test.each([
     Buffer.alloc(10 * MIB),
     'cfbbdae2c77066b55ee0bca512cfca2299904017a44f1dc362f4cc4e3924925d',
   ],
-])('%s has its content hash, and comes back', async (_, bytes, hash) => {
-  const storage = await opened();
-  const odd = [bytes.subarray(0, 1_000_003), bytes.subarray(1_000_003)];
-  const file = await storage.upload(HOME, commit('/file'), { ...body(...odd), contentHash: hash });
-  expect(file).toMatchObject({ contentHash: hash, sizeBytes: bytes.length });
-  expect((await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
-});
+])(
+  'the content %s has the content hash of the specification and reads back the same',
+  async (_, bytes, hash) => {
+    const storage = await opened();
+    const odd = [bytes.subarray(0, 1_000_003), bytes.subarray(1_000_003)];
+    const file = await storage.upload(HOME, commit('/file'), { ...body(...odd), contentHash: hash });
+    expect(file).toMatchObject({ contentHash: hash, sizeBytes: bytes.length });
+    expect((await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
+  },
+);

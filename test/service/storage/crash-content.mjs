@@ -1,6 +1,6 @@
 const SIZES = [0, 10, 3000, 60_000, 70_000, 300_000, 4_194_304, 5_000_000];
 
-/** Content that its label tells: the same in the process that writes and in the one that checks. */
+/** Returns the content of a label, which the writing and the checking process both compute. */
 export function contentOf(label) {
   let sum = 0;
   for (const character of label) sum = (sum * 31 + character.charCodeAt(0)) >>> 0;
@@ -8,7 +8,7 @@ export function contentOf(label) {
   return Buffer.alloc(size, `${label} `);
 }
 
-/** Numbers from 0 up to, not with, a bound, from a seed (mulberry32). */
+/** Returns a generator of numbers from 0 below a bound, from a seed (mulberry32). */
 export function randomOf(seed) {
   let state = seed >>> 0;
   return (bound) => {

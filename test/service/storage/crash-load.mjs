@@ -1,7 +1,7 @@
 /**
- * The victim of crash.test.ts: works on a storage until it is killed, and says on standard output, line by
- * line as JSON, what it is about to do (`begin`) and what was acknowledged (`done`). Each worker has its own
- * folder and one call under way at a time, but for parts of an upload session.
+ * The process that crash.test.ts kills. Works on a storage and writes one JSON line to standard output before
+ * each call (`begin`) and after it (`done`). Each worker has its own folder and one call at a time, except for
+ * parts of an upload session.
  */
 import { writeSync } from 'node:fs';
 import { contentOf, randomOf } from './crash-content.mjs';
@@ -15,7 +15,7 @@ const complain = (event, fields) => {
 const log = { info() {}, warn: complain, error: complain };
 const startMs = systemClock.now();
 const clock = { ...systemClock, now: () => startMs };
-// On a busy machine no commit is refused for having waited too long.
+// No commit is refused for waiting too long on a busy machine.
 const commitWaitMs = Number.POSITIVE_INFINITY;
 const storage = await openStorage({ dataDirectory, clock, log, commitWaitMs });
 storage.createNamespace('home', 2 ** 40);
@@ -50,7 +50,7 @@ async function call(worker, operation, run) {
   else say({ done: operation, worker });
 }
 
-/** Any of a worker's paths; it may be free. */
+/** Returns a random path of a worker, which may be free. */
 function path(worker) {
   return `/w${worker}/f${random(FILES)}`;
 }
@@ -92,7 +92,7 @@ async function step(worker) {
     const options = { copy: dice === 15, autorename: false };
     return await call(worker, { [options.copy ? 'copy' : 'move']: one, to: other }, () =>
       storage.relocate('home', one, other, options).catch((failure) => {
-        // A target that is taken changes nothing, just as a source that is not there.
+        // A taken target and a missing source change nothing.
         throw failure.message === 'conflict/file' ? new Error('lookup/not_found') : failure;
       }),
     );
@@ -104,7 +104,7 @@ async function work(worker) {
   for (;;) await step(worker);
 }
 
-/** Housekeeping without a pause, so that some kills meet it. */
+/** Runs housekeeping without a pause, so that some kills interrupt it. */
 async function collect() {
   for (;;) {
     await storage.tidy();

@@ -16,7 +16,7 @@ import { body, bytesOf, commit, HOME, OWNER, temporaryFolder } from './opened.ts
 const KILLS = effort(4);
 const LOAD = fileURLToPath(new URL('./crash-load.mjs', import.meta.url));
 
-/** What a victim may say before its kill, in lines: enough for a hundred calls, or none. */
+/** Maximum number of output lines before the kill, enough for about a hundred calls. */
 const LINES_MAX = 400;
 
 interface Operation {
@@ -28,7 +28,7 @@ interface Operation {
   readonly to?: string;
 }
 
-/** What the victim said. */
+/** A line of the killed process. */
 interface Line {
   readonly begin?: Operation;
   readonly done?: Operation;
@@ -40,10 +40,10 @@ interface Line {
   readonly worker?: number;
 }
 
-/** Labels of the contents of one worker's files, by path. */
+/** Labels of one worker's file contents, by path. */
 type Files = ReadonlyMap<string, string>;
 
-test(`${KILLS} kills at random moments lose nothing that was acknowledged and leave nothing half-made`, async () => {
+test(`${KILLS} kills at random moments lose no acknowledged write and leave none half done`, async () => {
   const seed = testSeed();
   process.stdout.write(`crash test: seed ${seed}\n`);
   const random = randomOf(seed);
@@ -78,32 +78,34 @@ test(`${KILLS} kills at random moments lose nothing that was acknowledged and le
   expect(acknowledged).toBeGreaterThan(KILLS * 5);
 });
 
-/** Kills a victim once it has said so many lines more than that it is ready; what it said before it ended. */
+/** Runs the load and kills it after `linesMin` lines. Returns all its lines. */
 async function killedAtWork(dataDirectory: string, seed: string, linesMin: number): Promise<Line[]> {
   const clockUrl = builtUrl('util/clock.ts');
-  const victim = spawn(
+  const child = spawn(
     process.execPath,
     [LOAD, builtUrl('service/storage/open.ts'), clockUrl, dataDirectory, seed],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );
-  let complaint = '';
-  victim.stderr.on('data', (chunk: Buffer) => {
-    complaint += chunk;
+  let errorOutput = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errorOutput += chunk;
   });
   const lines: Line[] = [];
-  const heard = once(victim, 'close');
-  createInterface({ input: victim.stdout }).on('line', (text) => {
+  const closed = once(child, 'close');
+  createInterface({ input: child.stdout }).on('line', (text) => {
     lines.push(JSON.parse(text) as Line);
-    if (lines.length === 1 + linesMin) victim.kill('SIGKILL');
+    if (lines.length === 1 + linesMin) child.kill('SIGKILL');
   });
-  const [, signal] = (await heard) as [number | null, string | null];
-  expect([signal, complaint]).toEqual(['SIGKILL', '']);
+  const [, signal] = (await closed) as [number | null, string | null];
+  expect([signal, errorOutput]).toEqual(['SIGKILL', '']);
   return lines;
 }
 
-/** What a worker's files may be: all that was acknowledged, with or without the call that was cut off. */
+/**
+ * Returns the allowed states of a worker's files: all acknowledged calls, with or without the interrupted one.
+ */
 function allowedAfter(before: Files, lines: readonly Line[]): Files[] {
   let files = before;
   let underWay: Operation | undefined;
@@ -125,7 +127,7 @@ function applied(files: Files, { put, label, remove, move, copy, to }: Operation
   return after;
 }
 
-/** Every file there is, read whole: its label by path, by worker. */
+/** Reads every file. Returns their labels by worker and path. */
 async function filesOf(storage: Storage): Promise<Map<number, Map<string, string>>> {
   const workers = new Map<number, Map<string, string>>();
   for (const entry of storage.list(OWNER, { path: '', recursive: true, includeDeleted: false }, 2000)
@@ -139,17 +141,17 @@ async function filesOf(storage: Storage): Promise<Map<number, Map<string, string
   return workers;
 }
 
-/** The label of a content, which must be whole. An empty one tells none. */
+/** Returns the label of a content, which must be complete. */
 function labelOf(bytes: Buffer): string {
   const text = bytes.toString('latin1', 0, 40);
   const label = /^(\d+-\d+) /.exec(text)?.[1];
-  // Ten bytes do not hold a whole label and its space.
+  // A content of ten bytes is too short for its label.
   if (!label) return `short ${text}`;
   expect(bytes.equals(contentOf(label)), `the content ${label} is whole`).toBe(true);
   return label;
 }
 
-/** Files as text to compare, where contents too short to tell their label show themselves. */
+/** Returns files as sorted text, with contents in place of labels where they are too short for one. */
 function sorted(files: Files): string[] {
   return [...files].map(([path, label]) => `${path} ${shown(label)}`).sort();
 }
@@ -160,7 +162,7 @@ function shown(label: string): string {
   return content.length < 40 ? `short ${content.toString('latin1')}` : label;
 }
 
-/** Sessions that were not finished have every byte that was acknowledged, and can be finished. */
+/** Expects unfinished sessions to have every acknowledged byte, and finishes them. */
 async function expectSessions(storage: Storage, lines: readonly Line[]): Promise<void> {
   const open = new Map<string, Line>();
   for (const line of lines) {
@@ -175,7 +177,7 @@ async function expectSessions(storage: Storage, lines: readonly Line[]): Promise
       const { correctOffset = 0 } = failure.refusal;
       if (failure.refusal.tag === 'incorrect_offset' && correctOffset > sizeBytes)
         return finish(correctOffset);
-      // Cut off between its last commit and the answer.
+      // The kill came between the last commit and its answer.
       if (failure.refusal.tag === 'not_found' && sizeBytes === contentOf(label).length) return undefined;
       throw failure;
     });

@@ -44,7 +44,7 @@ test('a second storage on a data directory is refused as in-use, in this process
   expect(run()).toBe('opened\n');
 });
 
-test('opening refuses a newer schema, a damaged database and an impossible folder, each with its own reason', async () => {
+test('a newer schema, a damaged database and an unusable folder are each refused with their own reason', async () => {
   const newer = await temporaryFolder();
   const database = new Sqlite(join(newer, 'storage.sqlite'));
   database.pragma('user_version = 1000');
@@ -75,7 +75,7 @@ test('a write-ahead log whose database is missing is kept under another name, an
 });
 
 test.each(['blocks', 'incoming'])(
-  'a file in place of the folder %s is refused by name, and nothing stays open',
+  'a file in place of the folder %s is refused by name, and the next start without it succeeds',
   async (name) => {
     const dataDirectory = await temporaryFolder();
     await writeFile(join(dataDirectory, name), '');
@@ -135,7 +135,7 @@ test('the next start after a crash removes exactly the files that the crash left
   expect(Buffer.from(await textAt(again, '/b'), 'latin1').length).toBeGreaterThan(0);
 });
 
-/** The file of the only block. */
+/** Returns the path of the only block file. */
 async function onlyBlock(dataDirectory: string): Promise<string> {
   const [name = 'none'] = await readdir(join(dataDirectory, 'blocks'));
   return join(dataDirectory, 'blocks', name);
@@ -152,7 +152,7 @@ test.each([
   ['changed', flipByte],
   ['cut short', (file: string) => writeFile(file, randomBytes(10))],
   ['missing', (file: string) => rm(file)],
-])('a block that is %s is never served, and the same bytes heal it', async (_, damage) => {
+])('a block that is %s is never served, and uploading the same bytes repairs it', async (_, damage) => {
   const storage = await opened();
   const bytes = randomBytes(100_000);
   const file = await put(storage, '/a', bytes);
@@ -162,7 +162,7 @@ test.each([
   expect((await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
 });
 
-test('a damaged block inside the database is never served', async () => {
+test('a damaged block in the database is never served', async () => {
   const storage = await opened();
   const file = await put(storage, '/a', 'small');
   await storage.close();
@@ -173,7 +173,7 @@ test('a damaged block inside the database is never served', async () => {
   await expect(bytesOf(again.read(file, undefined))).rejects.toBeInstanceOf(DamagedBlockError);
 });
 
-test('a foreign folder among the blocks does no harm', async () => {
+test('a foreign folder in the blocks folder does not disturb housekeeping', async () => {
   const storage = await opened();
   await put(storage, '/a', randomBytes(100_000));
   await mkdir(join(storage.dataDirectory, 'blocks', 'lost+found'));

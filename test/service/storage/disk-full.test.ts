@@ -12,7 +12,7 @@ import { body, bytesOf, commit, HOME, opened, put, refusal, temporaryFolder } fr
 const STEPS = ['create', 'append', 'sync', 'rename', 'syncFolder'] as const;
 type Step = (typeof STEPS)[number];
 
-/** A disk on which `step` fails with `code` while `fails` is set. */
+/** Returns a disk on which `step` fails with `code` while `fails` is set. */
 function failingDisk(step: Step, code: string): Disk & { fails: boolean } {
   const check = (now: Step) => {
     if (disk.fails && now === step) throw Object.assign(new Error(`${code}: injected`), { code });
@@ -59,7 +59,7 @@ test.each(
     const storage = await opened({ disk });
     const kept = randomBytes(100_000);
     await put(storage, '/kept', kept);
-    // Three blocks, so that several are on their way when one fails.
+    // Three blocks, so that several are being written when one fails.
     const bytes = randomBytes(9_000_000);
     const session = await storage.startSession(HOME, 'sequential', body(kept), false);
     disk.fails = true;
@@ -81,7 +81,7 @@ test.each(
   },
 );
 
-/** A file system of 32 MiB that is gone after the test. */
+/** Mounts a file system of 32 MiB until the end of the test. */
 async function smallDisk(): Promise<string> {
   const folder = await temporaryFolder();
   try {
@@ -95,7 +95,7 @@ async function smallDisk(): Promise<string> {
   return folder;
 }
 
-/** Uploads files of `sizeBytes` until the disk is full; their bytes by path. */
+/** Uploads files of `sizeBytes` until the disk is full. Returns their bytes by path. */
 async function fill(storage: Storage, folder: string, sizeBytes: number): Promise<Map<string, Buffer>> {
   const written = new Map<string, Buffer>();
   for (let index = 0; ; index++) {
@@ -114,7 +114,7 @@ async function expectAll(storage: Storage, written: Map<string, Buffer>): Promis
   }
 }
 
-test('a full disk refuses writes with insufficient_space, keeps every stored file whole, and takes writes again after a removal', async () => {
+test('a full disk refuses writes with insufficient_space, keeps every stored file whole, and accepts writes after a removal', async () => {
   const dataDirectory = join(await smallDisk(), 'data');
   const first = await opened({ dataDirectory });
   const large = await fill(first, '/large', 3_000_000);

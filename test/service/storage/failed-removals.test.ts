@@ -7,7 +7,7 @@ import { BLOCK_BYTES } from '../../../src/util/content-hash.ts';
 import { expectSound } from './invariants.ts';
 import { body, commit, HOME, opened, put, refusal } from './opened.ts';
 
-/** A disk that removes nothing from `folder` while it is set. */
+/** Returns a disk on which removals in `folder` fail while it is set. */
 function stickyDisk(): Disk & { folder: string | undefined } {
   const disk = {
     ...localDisk,
@@ -21,7 +21,7 @@ function stickyDisk(): Disk & { folder: string | undefined } {
   return disk;
 }
 
-/** A block and a half, and then the client goes. */
+/** Yields a block and a half, and then fails like a client that disconnects. */
 async function* brokenOff(): AsyncGenerator<Uint8Array> {
   yield randomBytes(BLOCK_BYTES);
   yield randomBytes(BLOCK_BYTES / 2);
@@ -29,7 +29,7 @@ async function* brokenOff(): AsyncGenerator<Uint8Array> {
 }
 
 test.each(['incoming', 'blocks'])(
-  'what an upload that broke off leaves in %s, as it cannot be removed, is cleared away later',
+  'tidy clears away what an aborted upload left in %s when its removal failed',
   async (folder) => {
     const disk = stickyDisk();
     const storage = await opened({ disk });
@@ -45,7 +45,7 @@ test.each(['incoming', 'blocks'])(
   },
 );
 
-test('a part that is taken is told so, also when its pieces cannot be removed yet', async () => {
+test('append succeeds when removing the pieces it replaces fails', async () => {
   const disk = stickyDisk();
   const storage = await opened({ disk });
   const bytes = randomBytes(BLOCK_BYTES);

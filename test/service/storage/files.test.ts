@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { body, bytesOf, commit, HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 
-test('a file comes back as it went in, also after the storage was opened again', async () => {
+test('a file reads as it was written, also after a restart', async () => {
   const storage = await opened();
   const bytes = randomBytes(9_711_423);
   const file = await put(storage, '/Photos/Åse.jpg', bytes.subarray(0, 5_000_000), bytes.subarray(5_000_000));
@@ -31,7 +31,7 @@ test('a file comes back as it went in, also after the storage was opened again',
   await again.close();
 });
 
-test('folders list what is in them', async () => {
+test('folders list their entries, move and are removed', async () => {
   const storage = await opened();
   await put(storage, '/a/b.txt', 'b');
   await put(storage, '/a/c/d.txt', 'd');

@@ -15,7 +15,7 @@ function texts(storage: Storage, path: string, by: 'path' | 'id' = 'path', limit
   );
 }
 
-test('what is removed is still known, and gone from everywhere else', async () => {
+test('a removed file is found with includeDeleted alone', async () => {
   const storage = await opened();
   const file = await put(storage, '/Dir/a.txt', 'x');
   expect(await storage.remove(HOME, '/dir/A.txt')).toEqual(file);
@@ -35,7 +35,7 @@ test('what is removed is still known, and gone from everywhere else', async () =
   expect(await refusal(storage.remove(HOME, '/dir/a.txt'))).toBe('lookup/not_found');
 });
 
-test('parent_rev guards a removal', async () => {
+test('remove and removeForever with an old parent_rev answer a conflict', async () => {
   const storage = await opened();
   const old = await put(storage, '/a', '1');
   const current = await put(storage, '/a', '2');
@@ -46,7 +46,7 @@ test('parent_rev guards a removal', async () => {
   expect(await refusal(storage.remove(HOME, '/a', current.rev))).toBe('done');
 });
 
-test('revisions, the newest first, by path and by id', async () => {
+test('revisions are listed newest first, by path and by id', async () => {
   const storage = await opened();
   for (const text of ['1', '2', '3']) await put(storage, '/a', text);
   const { id } = (await storage.relocate(HOME, '/a', '/b', MOVE)) as { id: string };
@@ -66,7 +66,7 @@ test('revisions, the newest first, by path and by id', async () => {
   expect(older).toMatchObject({ hasMore: false, entries: [{ sizeBytes: 1 }] });
 });
 
-test('revisions of what is no file are refused', async () => {
+test('revisions of a folder, a missing path or an unknown before_rev are refused', async () => {
   const storage = await opened();
   await put(storage, '/dir/a', '1');
   const options = { by: 'path', limit: 10 } as const;
@@ -79,7 +79,7 @@ test('revisions of what is no file are refused', async () => {
   expect(await refusal(() => storage.revisions(HOME, '/dir', options))).toBe('lookup/not_file');
 });
 
-test('an old revision is found by its rev, and no rev of elsewhere', async () => {
+test('an old revision is found by its rev, and a rev of another storage is not', async () => {
   const storage = await opened();
   const old = await put(storage, '/a', '1');
   await put(storage, '/a', '2');
@@ -89,7 +89,7 @@ test('an old revision is found by its rev, and no rev of elsewhere', async () =>
     expect(await refusal(() => storage.stat(HOME, `rev:${rev}`, false))).toBe('lookup/not_found');
 });
 
-test('a restored file has its old content and client time under a new rev, and its folders again', async () => {
+test('restore brings back the old content and client time under a new rev, with its folders', async () => {
   let nowMs = 1_700_000_000_000;
   const storage = await opened({
     clock: { ...systemClock, now: () => nowMs, sleep: () => Promise.resolve() },
@@ -109,7 +109,7 @@ test('a restored file has its old content and client time under a new rev, and i
   });
 });
 
-test('a restore of a file that was moved away makes another file', async () => {
+test('restore at the old path of a moved file makes a new file', async () => {
   const storage = await opened();
   const file = await put(storage, '/a', 'x');
   await storage.relocate(HOME, '/a', '/b', MOVE);
@@ -118,7 +118,7 @@ test('a restore of a file that was moved away makes another file', async () => {
   expect(storage.stat(HOME, file.id, false).name).toBe('b');
 });
 
-test('a restore is refused with its cause', async () => {
+test('restore refuses a rev of another file, a folder at the path and a file above it', async () => {
   const storage = await opened();
   const other = await put(storage, '/other', 'x');
   const file = await put(storage, '/dir/a', 'y');
@@ -131,7 +131,7 @@ test('a restore is refused with its cause', async () => {
   expect(await refusal(storage.restore(HOME, '/dir/a', file.rev))).toBe('conflict/file_ancestor');
 });
 
-test('usage counts every file, copies too, and once what only history has', async () => {
+test('usage counts every live file with its copies, and a content that only history has once', async () => {
   const storage = await opened({}, 1000);
   await put(storage, '/a', 'x'.repeat(400));
   await put(storage, '/b', 'x'.repeat(400));
@@ -152,7 +152,7 @@ test('usage counts every file, copies too, and once what only history has', asyn
   expect(await refusal(put(storage, '/d', 'z'))).toBe('done');
 });
 
-test('removed for ever is gone with its history and its blocks, and nothing else is', async () => {
+test('removeForever removes the history and the blocks of its folder and nothing else', async () => {
   const storage = await opened();
   const shared = Buffer.alloc(100_000, 'shared');
   const first = await put(storage, '/gone/a', 'first');
@@ -176,7 +176,7 @@ test('removed for ever is gone with its history and its blocks, and nothing else
   expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(1);
 });
 
-test('a file removed for ever leaves nothing where it was before it was moved', async () => {
+test('removeForever of a moved file removes its history at the old path', async () => {
   const storage = await opened();
   const file = await put(storage, '/old', 'secret');
   await storage.relocate(HOME, '/old', '/new', MOVE);
@@ -186,7 +186,7 @@ test('a file removed for ever leaves nothing where it was before it was moved', 
   expect(storage.usage(HOME).usedBytes).toBe(0);
 });
 
-test('a place is removed for ever without the file that moved away from it', async () => {
+test('removeForever of the old path of a moved file keeps the file', async () => {
   const storage = await opened();
   await put(storage, '/a', 'x');
   await storage.relocate(HOME, '/a', '/b', MOVE);
@@ -195,7 +195,7 @@ test('a place is removed for ever without the file that moved away from it', asy
   expect(await texts(storage, '/b', 'id')).toEqual(['x']);
 });
 
-test('a large tree is out of reach at once and its space comes back, also over a restart', async () => {
+test('removeForever of 700 files hides them at once, and their space is free after a restart', async () => {
   const storage = await opened();
   await Promise.all(
     Array.from({ length: 700 }, (_, index) => put(storage, `/big/${index}`, `content ${index}`)),
@@ -207,7 +207,7 @@ test('a large tree is out of reach at once and its space comes back, also over a
   await eventually(() => expect(again.usage(HOME).usedBytes).toBe(0));
 });
 
-test('who reads a file that is removed for ever reads it to the end', async () => {
+test('a read that has begun is whole although its file is removed forever meanwhile', async () => {
   const storage = await opened();
   const bytes = Buffer.alloc(20_000_000, 'content');
   const file = await put(storage, '/a', bytes);
@@ -221,11 +221,11 @@ test('who reads a file that is removed for ever reads it to the end', async () =
   expect(await readdir(join(storage.dataDirectory, 'blocks'))).toEqual([]);
 });
 
-test('removing a folder for ever leaves alone what was once in it, was moved away and deleted elsewhere', async () => {
+test('removeForever of a folder keeps a file that was moved out of it and deleted elsewhere', async () => {
   const storage = await opened();
   await put(storage, '/folder/file', 'text');
   await storage.relocate(HOME, '/folder/file', '/moved', { copy: false, autorename: false });
-  // The file lives elsewhere: only its old place is forgotten.
+  // Removes only the history at the file's old path.
   await storage.removeForever(HOME, '/folder/file');
   const { rev } = storage.stat(HOME, '/moved', false) as { rev: string };
   await storage.remove(HOME, '/moved');

@@ -19,7 +19,7 @@ const textsOf = async (storage: Storage, path: string): Promise<string[]> => {
 
 const blocksIn = async (dataDirectory: string) => (await readdir(join(dataDirectory, 'blocks'))).length;
 
-test('a deletion can be undone for 180 days, and is gone afterwards with all its bytes', async () => {
+test('a deletion can be restored for 180 days and is removed afterwards with its blocks', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const rev = (await put(storage, '/folder/file', pseudoRandomBytes(100_000, 1))).rev;
@@ -39,7 +39,7 @@ test('a deletion can be undone for 180 days, and is gone afterwards with all its
   expectSound(storage.dataDirectory);
 });
 
-test('of a file that is there, what was overwritten long ago goes, and what it is never does', async () => {
+test('housekeeping removes revisions overwritten 180 days ago and never the current one', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   await put(storage, '/file', 'one');
@@ -62,7 +62,7 @@ test('of a file that is there, what was overwritten long ago goes, and what it i
   expectSound(storage.dataDirectory);
 });
 
-test('a file that was moved keeps its content and its id when the history of its old place ends', async () => {
+test('a moved file keeps its content and id when the history of its old path expires', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const { id } = await put(storage, '/old', 'moved');
@@ -74,7 +74,7 @@ test('a file that was moved keeps its content and its id when the history of its
   expect(await refusal(() => storage.stat(HOME, '/old', true))).toBe('lookup/not_found');
 });
 
-test('who follows the changes hears of a deletion whose history has ended, or starts over', async () => {
+test('a cursor from before a deletion that expired answers reset, and one from after it works', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   await put(storage, '/a', 'a');
@@ -88,7 +88,7 @@ test('who follows the changes hears of a deletion whose history has ended, or st
   expect(storage.listContinue(OWNER, after).entries).toEqual([]);
 });
 
-test('more history than one step takes goes in one round', async () => {
+test('housekeeping removes more history than one step takes in one round', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const work: Promise<unknown>[] = [];
@@ -97,7 +97,7 @@ test('more history than one step takes goes in one round', async () => {
   for (let version = 0; version < 450; version++) await put(storage, '/often', `${version}`);
   await storage.remove(HOME, '/often');
   await storage.remove(HOME, '/tree');
-  // The history of what was in the folder begins when its rows are cleared away, moments after the removal.
+  // The deletion of a folder's files is dated when their rows are cleared away, shortly after the removal.
   await storage.tidy();
   await clock.advance((HISTORY_DAYS + 1) * DAY_MS);
   await storage.tidy();
@@ -106,7 +106,7 @@ test('more history than one step takes goes in one round', async () => {
   expectSound(storage.dataDirectory);
 });
 
-test('a session of many pieces ends step by step, and one that still lives stays whole', async () => {
+test('housekeeping removes an expired session of 1,100 pieces and keeps a live one whole', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const start = () => storage.startSession(HOME, 'sequential', body(), false);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 
-/** Queries that find nothing in a sound data directory, and what it would mean if they did. */
+/** Queries that find nothing in a sound data directory, by the defect that a row means. */
 const NOTHING: Record<string, string> = {
   'a path is live and deleted': `SELECT parent, name_key FROM entry JOIN deletion USING (ns, parent, name_key)
     WHERE NOT EXISTS (SELECT 1 FROM staging WHERE entry.seq BETWEEN first AND last)`,
@@ -55,7 +55,7 @@ const NOTHING: Record<string, string> = {
     SELECT id FROM block WHERE inline <> (SELECT count(*) FROM block_bytes WHERE block = block.id)`,
 };
 
-/** Checks a data directory that is closed: the database fits together, and the files are those of its blocks. */
+/** Expects a closed data directory to be sound: a consistent database, and files for exactly its blocks. */
 export function expectSound(dataDirectory: string): void {
   const database = new Sqlite(join(dataDirectory, 'storage.sqlite'));
   try {

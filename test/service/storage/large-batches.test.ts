@@ -15,7 +15,7 @@ import {
 } from './large-folder.ts';
 import { HOME, put, refusal } from './opened.ts';
 
-test('many files moved together in one change are seen together, in steps', async () => {
+test('relocateTogether of many files shows all of them at once or none', async () => {
   const storage = await withLargeFolder();
   const pairs = Array.from({ length: FILES }, (_, index) => ({
     from: `/large/below/${index}`,
@@ -36,7 +36,7 @@ test('many files moved together in one change are seen together, in steps', asyn
   expectSound(storage.dataDirectory);
 });
 
-test('a batch with a large folder in it does one entry after the other', async () => {
+test('relocateAll with a large folder moves its entries in order', async () => {
   const storage = await withLargeFolder();
   const outcomes = await storage.relocateAll(
     HOME,
@@ -55,7 +55,7 @@ test('a batch with a large folder in it does one entry after the other', async (
   expect(count(storage, '/third')).toBe(ENTRIES);
 });
 
-test('files that go together to one new folder are shown below it as its first file spells it', async () => {
+test('relocateTogether into a new folder spells it as its first file does', async () => {
   const storage = await withLargeFolder();
   const pairs = Array.from({ length: FILES }, (_, index) => ({
     from: `/large/below/${index}`,
@@ -69,7 +69,7 @@ test('files that go together to one new folder are shown below it as its first f
   );
 });
 
-test('many copies of one file can be made together', async () => {
+test('relocateTogether makes many copies of one file', async () => {
   const storage = await withLargeFolder();
   const pairs = Array.from({ length: FILES }, (_, index) => ({
     from: '/large/below/0',
@@ -79,7 +79,7 @@ test('many copies of one file can be made together', async () => {
   expect(count(storage, '/new')).toBe(FILES + 1);
 });
 
-test('many moves together of which one needs another are refused, and a few are made', async () => {
+test('relocateTogether refuses many moves that depend on each other, and makes a few', async () => {
   const storage = await withLargeFolder();
   const pairs = Array.from({ length: FILES }, (_, index) => ({
     from: index === 0 ? '/large/below/0' : `/new/${index - 1}`,

@@ -4,10 +4,10 @@ import { HOME, OWNER, opened, put } from './opened.ts';
 
 export const FILES = 60;
 
-/** With what is below it, and the folder below it. */
+/** Number of entries of the large folder: itself, its subfolder and the files. */
 export const ENTRIES = FILES + 2;
 
-/** Rows that one transaction makes. */
+/** Maximum number of rows that one transaction makes. */
 export const STEP_ROWS = 7;
 
 export const MOVE = { copy: false, autorename: false };
@@ -16,7 +16,7 @@ export const ALL = { path: '', recursive: true, includeDeleted: false };
 export const DELETED_TOO = { ...ALL, includeDeleted: true };
 export const STEPS = { stagedRowsMax: STEP_ROWS, removedRowsMax: STEP_ROWS };
 
-/** A home with a folder of so many files that it takes many steps to move it. */
+/** Opens a storage with a folder whose move takes many transactions. */
 export async function withLargeFolder(
   options: Parameters<typeof opened>[0] = {},
   limitBytes?: number,
@@ -30,7 +30,7 @@ export async function withLargeFolder(
   return storage;
 }
 
-/** Every page of a listing. */
+/** Returns the entries of every page of a listing. */
 export function pagesOf(storage: Storage, scope = ALL): StoredPage['entries'] {
   const entries: StoredPage['entries'][number][] = [];
   for (let page = storage.list(OWNER, scope, 2000); ; page = storage.listContinue(OWNER, page.cursor)) {
@@ -39,14 +39,14 @@ export function pagesOf(storage: Storage, scope = ALL): StoredPage['entries'] {
   }
 }
 
-/** How many live entries there are at a path and below it. */
+/** Returns the number of live entries at a path and below it. */
 export function count(storage: Storage, path: string): number {
   return pagesOf(storage).filter(
     ({ kind, pathLower }) => kind !== 'deleted' && `${pathLower}/`.startsWith(`${path}/`),
   ).length;
 }
 
-/** All that is shown, in words. */
+/** Returns the kind and display path of each listed entry, sorted. */
 export function shown(storage: Storage, scope = DELETED_TOO): string[] {
   return pagesOf(storage, scope)
     .map((entry) => `${entry.kind} ${entry.pathDisplay}`)
@@ -63,7 +63,7 @@ export function found(storage: Storage, text: string): number {
   return [...named].flat().length;
 }
 
-/** Calls `look` at each turn of the event loop while a call runs; how many turns that were. */
+/** Calls `look` at each turn of the event loop while a call runs. Returns the number of turns. */
 export async function during<T>(
   call: Promise<T>,
   look: () => unknown,
@@ -81,7 +81,7 @@ export async function during<T>(
   return { result: await ended, turns };
 }
 
-/** Waits until rows of a large move or copy are made, but not all of them. */
+/** Waits until a large move or copy has made some of its rows. */
 export async function underWay(): Promise<void> {
   for (let turns = 0; turns < 8; turns++) await turn();
 }

@@ -23,7 +23,7 @@ import { body, HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 test.each([
   ['move', MOVE],
   ['copy', COPY],
-])('a large %s lets other calls through, and nobody ever sees a part of it', async (_, options) => {
+])('a large %s lets other calls run, and no call sees a part of it', async (_, options) => {
   const storage = await withLargeFolder();
   const { usedBytes } = storage.usage(HOME);
   const cursor = storage.latestCursor(OWNER, ALL);
@@ -56,7 +56,7 @@ test.each([
   expectSound(storage.dataDirectory);
 });
 
-test('a folder is made while a large move is under way', async () => {
+test('createFolder succeeds while a large move is running', async () => {
   const storage = await withLargeFolder();
   const moved = storage.relocate(HOME, '/large', '/new', MOVE);
   await underWay();
@@ -66,11 +66,11 @@ test('a folder is made while a large move is under way', async () => {
   await moved;
 });
 
-test('a folder that comes into another on its move moves with it, and a file that goes stays away', async () => {
+test('a large move takes along a folder that arrives meanwhile, and leaves out a file that is removed meanwhile', async () => {
   const storage = await withLargeFolder();
   const moved = storage.relocate(HOME, '/large', '/new', MOVE);
   await underWay();
-  // In one transaction, so that the move begins anew but once.
+  // In one transaction, so that the move restarts only once.
   await Promise.all([
     storage.createFolder(HOME, '/large/late', false),
     storage.remove(HOME, '/large/below/5'),
@@ -85,7 +85,7 @@ test('a folder that comes into another on its move moves with it, and a file tha
   expectSound(storage.dataDirectory);
 });
 
-test('a large move of a folder that never rests is refused after some tries and leaves nothing', async () => {
+test('a large move of a folder that keeps changing is refused and changes nothing', async () => {
   const storage = await withLargeFolder();
   let made = 0;
   const moved = during(storage.relocate(HOME, '/large', '/new', MOVE), async () => {
@@ -99,7 +99,7 @@ test('a large move of a folder that never rests is refused after some tries and 
   expectSound(storage.dataDirectory);
 });
 
-test('a large copy whose target is taken meanwhile is refused, and only what came stays there', async () => {
+test('a large copy whose target is taken meanwhile is refused and leaves only that entry', async () => {
   const storage = await withLargeFolder();
   const { usedBytes } = storage.usage(HOME);
   const copied = refusal(storage.relocate(HOME, '/large', '/new', COPY));
@@ -113,7 +113,7 @@ test('a large copy whose target is taken meanwhile is refused, and only what cam
   expectSound(storage.dataDirectory);
 });
 
-test('what came to the target of a large move and went again costs it nothing', async () => {
+test('a large move is not refused for an entry that came to its target and was removed meanwhile', async () => {
   const storage = await withLargeFolder();
   const moved = storage.relocate(HOME, '/large', '/new', MOVE);
   await underWay();
@@ -127,7 +127,7 @@ test('what came to the target of a large move and went again costs it nothing', 
   expectSound(storage.dataDirectory);
 });
 
-test('a folder that is deleted or moved away on its large move is not there to be moved', async () => {
+test('a large move of a folder that is deleted meanwhile answers not_found', async () => {
   const storage = await withLargeFolder();
   const moved = refusal(storage.relocate(HOME, '/large', '/new', MOVE));
   await underWay();
@@ -139,7 +139,7 @@ test('a folder that is deleted or moved away on its large move is not there to b
   expectSound(storage.dataDirectory);
 });
 
-test('a large copy beyond the limit is refused and gives its space back', async () => {
+test('a large copy beyond the limit is refused and frees its space', async () => {
   const storage = await withLargeFolder({}, FILES * 6);
   const before = shown(storage);
   const { usedBytes } = storage.usage(HOME);
@@ -153,7 +153,7 @@ test('a large copy beyond the limit is refused and gives its space back', async 
   expectSound(storage.dataDirectory);
 });
 
-test('a large move that the end of the service cut off has not begun after the next start', async () => {
+test('a large move that a close interrupts has not begun after the next start', async () => {
   const storage = await withLargeFolder();
   const before = shown(storage);
   const cut = refusal(storage.relocate(HOME, '/large', '/new', MOVE));
@@ -170,7 +170,7 @@ test('a large move that the end of the service cut off has not begun after the n
   expectSound(storage.dataDirectory);
 });
 
-test('a folder that goes to and fro shows no deletion where it is, and its files keep their ids', async () => {
+test('a folder moved back and forth has no deletion at its path, and its files keep their ids', async () => {
   const storage = await withLargeFolder();
   const id = (path: string) => {
     const found = storage.stat(HOME, path, false);
@@ -194,7 +194,7 @@ test('a folder that goes to and fro shows no deletion where it is, and its files
   expectSound(storage.dataDirectory);
 });
 
-test('a large folder removed for ever where it was before its move stays whole where it is', async () => {
+test('removeForever of the old path of a moved large folder keeps the folder', async () => {
   const storage = await withLargeFolder();
   await storage.relocate(HOME, '/large', '/new', MOVE);
   await storage.removeForever(HOME, '/large');
@@ -210,7 +210,7 @@ test('a large folder removed for ever where it was before its move stays whole w
   expectSound(storage.dataDirectory);
 });
 
-test('a large copy leaves out a file that is removed for ever before its turn', async () => {
+test('a large copy leaves out a file that is removed forever meanwhile', async () => {
   const storage = await withLargeFolder();
   await put(storage, '/large/below/9', 'nobody else has this');
   const copied = storage.relocate(HOME, '/large', '/new', COPY);
@@ -223,7 +223,7 @@ test('a large copy leaves out a file that is removed for ever before its turn', 
   expectSound(storage.dataDirectory);
 });
 
-test('a large move that waits half a minute behind another is refused, and the other is made', async () => {
+test('a large move that waits 30 s behind another is refused, and the other succeeds', async () => {
   const clock = new ManualClock();
   const storage = await withLargeFolder({ clock, commitWaitMs: Number.POSITIVE_INFINITY });
   await storage.relocate(HOME, '/large', '/second', COPY);
@@ -238,7 +238,7 @@ test('a large move that waits half a minute behind another is refused, and the o
   expect(count(storage, '/third')).toBe(ENTRIES);
 });
 
-test('a large copy that takes minutes is made at its second try', async () => {
+test('a large copy that takes minutes succeeds', async () => {
   const clock = new ManualClock();
   const storage = await withLargeFolder({ clock, commitWaitMs: Number.POSITIVE_INFINITY });
   const copied = storage.relocate(HOME, '/large', '/new', COPY);
@@ -246,7 +246,7 @@ test('a large copy that takes minutes is made at its second try', async () => {
   expect(count(storage, '/new')).toBe(ENTRIES);
 });
 
-test('a deletion that a file removed for ever has left is gone though a large copy was on its way there', async () => {
+test('the deletion left by a file removed forever is gone after a refused large copy to its folder', async () => {
   const storage = await withLargeFolder();
   await put(storage, '/place/0', 'moved away');
   await storage.relocate(HOME, '/place/0', '/away', MOVE);
@@ -260,7 +260,7 @@ test('a deletion that a file removed for ever has left is gone though a large co
   expect(await refusal(() => storage.stat(HOME, '/place/0', true))).toBe('lookup/not_found');
 });
 
-test('a folder of a few entries among many that were removed before is moved in steps', async () => {
+test('a folder with few entries among many removed rows is moved in steps', async () => {
   const storage = await withLargeFolder();
   for (let round = 0; round < 25; round++)
     await storage.relocate(HOME, '/large/below', `/large/copy/${round}`, COPY);

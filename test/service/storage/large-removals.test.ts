@@ -14,11 +14,11 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, OWNER, opened, put, refusal, temporaryFolder, textAt } from './opened.ts';
 
-/** More than two transactions clear away, which take 200 rows each. */
+/** Number of folders: more than two transactions of 200 rows clear away. */
 const FOLDERS = 500;
 const ALL = { path: '', recursive: true, includeDeleted: false };
 
-/** A folder with thousands of others, and a file in it. */
+/** Opens a storage with a folder of many folders and a file. */
 async function withLargeFolder(): Promise<Storage & { readonly dataDirectory: string }> {
   const storage = await opened();
   const paths = Array.from({ length: FOLDERS }, (_, index) => `/large/${index}`);
@@ -27,7 +27,7 @@ async function withLargeFolder(): Promise<Storage & { readonly dataDirectory: st
   return storage;
 }
 
-/** All entries of a scope, page by page. */
+/** Returns the paths of all entries of a scope, deletions with a minus. */
 function listed(storage: Storage, scope = ALL): string[] {
   const entries: string[] = [];
   for (let page = storage.list(OWNER, scope, 100); ; page = storage.listContinue(OWNER, page.cursor)) {
@@ -38,7 +38,7 @@ function listed(storage: Storage, scope = ALL): string[] {
   }
 }
 
-test('a transaction clears away no more rows of a removed tree than it has room for', async () => {
+test('a transaction clears away no more rows of a removed tree than its limit', async () => {
   const database = await openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
   onTestFinished(() => void database.close());
   database.exec(`INSERT INTO namespace (name, limit_bytes) VALUES ('home', 1)`);
@@ -79,7 +79,7 @@ test('a transaction clears away no more rows of a removed tree than it has room 
   expect([count('entry'), count('deletion'), count('removal')]).toEqual([0, 1011, 0]);
 });
 
-test('a large folder is gone for everybody at once, and its history is there before its rows are cleared away', async () => {
+test('a removed large folder is gone at once, and its history can be restored before its rows are cleared away', async () => {
   const storage = await withLargeFolder();
   const { cursor } = storage.list(OWNER, ALL, 200);
   const before = storage.latestCursor(OWNER, ALL);
@@ -105,7 +105,7 @@ test('a large folder is gone for everybody at once, and its history is there bef
   expectSound(storage.dataDirectory);
 });
 
-test('a large folder removed for ever is out of reach at once with its history, also when the service ends in the middle', async () => {
+test('a large folder removed forever is unreachable at once with its history, also after a restart before its rows are cleared away', async () => {
   const storage = await withLargeFolder();
   const { rev } = await put(storage, '/large/zzz', 'old');
   await storage.removeForever(HOME, '/large');
@@ -122,7 +122,7 @@ test('a large folder removed for ever is out of reach at once with its history, 
   expectSound(storage.dataDirectory);
 });
 
-test('a file deleted after a former place of it was removed for ever can be restored, however late that removal is cleared away', async () => {
+test('a file can be restored after the removal forever of its former folder, however late that is cleared away', async () => {
   for (const isReplaced of [false, true]) {
     const storage = await opened({ removedRowsMax: 1 });
     const paths = Array.from({ length: 50 }, (_, index) => `/old/${index}`);
@@ -145,7 +145,7 @@ test('a file deleted after a former place of it was removed for ever can be rest
   }
 });
 
-test('a file removed for ever leaves no deletion where its folder was moved from, also before that move is cleared away', async () => {
+test('a file removed forever leaves no deletion at the old path of its moved folder, also before that move is cleared away', async () => {
   const storage = await opened({ removedRowsMax: 1, stagedRowsMax: 1 });
   await put(storage, '/old/folder/file', 'text');
   await storage.relocate(HOME, '/old', '/new', { copy: false, autorename: false });
@@ -156,7 +156,7 @@ test('a file removed for ever leaves no deletion where its folder was moved from
   expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(left);
 });
 
-test('a file removed for ever is gone from all its places, also when something comes to one of them before that is cleared away', async () => {
+test('a file removed forever has no deletion at any of its paths, also when another file takes one of them first', async () => {
   const storage = await opened({ removedRowsMax: 1 });
   const paths = Array.from({ length: 50 }, (_, index) => `/old/${index}`);
   await storage.createFolders(HOME, paths, false);
@@ -170,7 +170,7 @@ test('a file removed for ever is gone from all its places, also when something c
   expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(['/old', '/old/file']);
 });
 
-test('a place that two files left which were removed for ever together has no deletion, in whatever order they are cleared away', async () => {
+test('a path from which two files moved that were removed forever has no deletion, in either order of clearing away', async () => {
   const storage = await opened({ removedRowsMax: 1 });
   const paths = Array.from({ length: 50 }, (_, index) => `/new/${index}`);
   await storage.createFolders(HOME, paths, false);

@@ -8,15 +8,15 @@ const MOVE = { copy: false, autorename: false };
 const ROOT = { path: '', recursive: false, includeDeleted: false };
 const ALL = { ...ROOT, recursive: true };
 
-/** Changes of other folders that one page passes over: SCAN_MAX of storage/feed/feed.ts. */
+/** Number of changes of other folders that one page passes over: SCAN_MAX of storage/feed/feed.ts. */
 const SCANNED_MAX = 10_000;
 
-/** The entries of a page, deletions with a minus. */
+/** Returns the paths of a page, deletions with a minus. */
 function shown(page: StoredPage): string[] {
   return page.entries.map((entry) => (entry.kind === 'deleted' ? '-' : '') + entry.pathDisplay);
 }
 
-/** All that follows a page, and the cursor after it. */
+/** Returns the entries of all pages after a page, and the last cursor. */
 function rest(storage: Storage, page: StoredPage): { readonly entries: string[]; readonly cursor: string } {
   const entries: string[] = [];
   let last = page;
@@ -32,14 +32,14 @@ function changes(storage: Storage, cursor: string): string[] {
   return [...shown(page), ...rest(storage, page).entries];
 }
 
-/** Everything in a scope, and the cursor after it. */
+/** Returns all entries of a scope, and the cursor after them. */
 function listed(storage: Storage, scope: Partial<ListingScope> = {}, limit = 100) {
   const page = storage.list(OWNER, { ...ROOT, ...scope }, limit);
   const more = rest(storage, page);
   return { entries: [...shown(page), ...more.entries], cursor: more.cursor };
 }
 
-test.each([1, 2, 3, 100])('pages of %i have each child once', async (limit) => {
+test.each([1, 2, 3, 100])('pages of %i list each child exactly once', async (limit) => {
   const storage = await opened();
   const names = ['a', 'B', 'a b', 'a-b', '10', '9', 'é', '日', '\ufb01', '😀'];
   for (const name of names) await put(storage, `/${name}/inside`, name);
@@ -54,7 +54,7 @@ test.each([1, 2, 3, 100])('pages of %i have each child once', async (limit) => {
   expect(withDeleted.filter((entry) => entry.startsWith('-'))).toHaveLength(5);
 });
 
-test('a recursive listing has the folder itself, which the root has not', async () => {
+test('a recursive listing of a folder begins with the folder itself, and one of the root does not', async () => {
   const storage = await opened();
   await put(storage, '/Dir/a', 'a');
   expect(listed(storage, { path: '/dir', recursive: true }).entries).toEqual(['/Dir', '/Dir/a']);
@@ -62,7 +62,7 @@ test('a recursive listing has the folder itself, which the root has not', async 
   expect(listed(storage, { recursive: true }).entries).toEqual(['/Dir', '/Dir/a']);
 });
 
-test('listing a file fails with not_folder, and listing nothing with not_found', async () => {
+test('list of a file answers not_folder, and of a missing path not_found', async () => {
   const storage = await opened();
   await put(storage, '/a', 'a');
   expect(await refusal(() => storage.list(OWNER, { ...ROOT, path: '/a' }, 10))).toBe('lookup/not_folder');
@@ -71,7 +71,7 @@ test('listing a file fails with not_folder, and listing nothing with not_found',
   expect(await refusal(() => storage.list(OWNER, { ...ROOT, path: '//' }, 10))).toBe('lookup/malformed_path');
 });
 
-test('the changes after a listing are what was written and deleted since', async () => {
+test('the changes after a listing are the writes and deletions since', async () => {
   const storage = await opened();
   await put(storage, '/a', 'a');
   const { cursor } = listed(storage);
@@ -79,12 +79,12 @@ test('the changes after a listing are what was written and deleted since', async
   await put(storage, '/b/c', 'c');
   await storage.remove(HOME, '/A');
   expect(changes(storage, cursor)).toEqual(['/b', '-/a']);
-  // An old cursor stays good.
+  // The first cursor still works.
   await storage.remove(HOME, '/b');
   expect(changes(storage, cursor)).toEqual(['-/a', '-/b']);
 });
 
-test('writing the same content again and moving to another case are no changes', async () => {
+test('writing the same content and moving to another letter case make no change', async () => {
   const storage = await opened();
   await put(storage, '/a', 'same');
   const { cursor } = listed(storage);
@@ -93,7 +93,7 @@ test('writing the same content again and moving to another case are no changes',
   expect(changes(storage, cursor)).toEqual([]);
 });
 
-test('a folder goes with one entry, and moves as a deletion and what is new', async () => {
+test('a removed folder is one change, and a moved one a deletion and its new entries', async () => {
   const storage = await opened();
   for (const name of ['a', 'b', 'c']) await put(storage, `/Dir/sub/${name}`, name);
   const root = listed(storage, { recursive: true });
@@ -111,7 +111,7 @@ test('a folder goes with one entry, and moves as a deletion and what is new', as
   expect(changes(storage, moved.cursor)).toEqual(['-/New']);
 });
 
-test('a folder that comes back is told after the deletion of what was there before', async () => {
+test('a folder that is made again comes after the deletion of the former one in the changes', async () => {
   const storage = await opened();
   for (const name of ['a', 'b']) await put(storage, `/Dir/${name}`, name);
   await put(storage, '/Dir/Sub/c', 'c');
@@ -120,11 +120,11 @@ test('a folder that comes back is told after the deletion of what was there befo
   await storage.remove(HOME, '/dir');
   await put(storage, '/dir/b', 'new');
   expect(changes(storage, root.cursor)).toEqual(['-/dir', '/dir', '/dir/b']);
-  // Of the folder itself its own reader hears nothing.
+  // The changes of a non-recursive listing leave out the folder itself.
   expect(changes(storage, folder.cursor)).toEqual(['-/Dir/a', '-/Dir/Sub', '/dir/b']);
 });
 
-test('a folder deleted, made, deleted and made again between small pages takes its former children along', async () => {
+test('a folder that is removed and made again twice between small pages comes as a deletion and a folder', async () => {
   const storage = await opened();
   await put(storage, '/a/x', 'x');
   const { cursor } = listed(storage, { recursive: true }, 1);
@@ -139,7 +139,7 @@ test('a folder deleted, made, deleted and made again between small pages takes i
   expect(rest(storage, page).entries).toEqual(['/f2', '-/a', '/a']);
 });
 
-test('a cursor of a folder that went away says so', async () => {
+test('a cursor of a removed folder answers not_found, and not_folder once a file has its path', async () => {
   const storage = await opened();
   await put(storage, '/dir/a', 'a');
   const { cursor } = listed(storage, { path: '/dir' });
@@ -161,7 +161,7 @@ test('a change made between two pages of a listing is on a later page', async ()
   expect(entries).toEqual(expect.arrayContaining(['/f', '/a', '/c', '-/b', '-/h']));
 });
 
-test('a page of changes looks at 10,000 of other folders and then says that there are more', async () => {
+test('a page of changes passes over 10,000 changes of other folders and then answers hasMore', async () => {
   const storage = await opened();
   await put(storage, '/quiet/a', 'a');
   const { cursor } = listed(storage, { path: '/quiet', recursive: true });
@@ -173,7 +173,7 @@ test('a page of changes looks at 10,000 of other folders and then says that ther
   expect(changes(storage, page.cursor)).toEqual(['/quiet/b']);
 });
 
-test('a latest cursor tells only of later changes', async () => {
+test('a latest cursor answers later changes alone', async () => {
   const storage = await opened();
   await put(storage, '/a', 'a');
   const cursor = storage.latestCursor(OWNER, ALL);
@@ -182,7 +182,7 @@ test('a latest cursor tells only of later changes', async () => {
   expect(changes(storage, cursor)).toEqual(['/b']);
 });
 
-test('a cursor stays good over a restart, also in the middle of a listing', async () => {
+test('a cursor works after a restart, also in the middle of a listing', async () => {
   const storage = await opened();
   for (const name of ['a', 'b', 'c']) await put(storage, `/${name}`, name);
   const half = storage.list(OWNER, ROOT, 2).cursor;
@@ -194,11 +194,11 @@ test('a cursor stays good over a restart, also in the middle of a listing', asyn
   expect(changes(again, cursor)).toEqual(['/d']);
 });
 
-test('a forged cursor, or one of another account, is malformed, and one of another storage is reset', async () => {
+test('a forged cursor and one of another account are malformed, and one of another storage is reset', async () => {
   const storage = await opened();
   const { cursor } = listed(storage);
-  const stranger = { ...OWNER, account: 'dbid:two' };
-  expect(await refusal(() => storage.listContinue(stranger, cursor))).toBe('cursor/malformed');
+  const otherAccount = { ...OWNER, account: 'dbid:two' };
+  expect(await refusal(() => storage.listContinue(otherAccount, cursor))).toBe('cursor/malformed');
   for (const bad of [
     '',
     'x',
@@ -222,7 +222,7 @@ test('a forged cursor, or one of another account, is malformed, and one of anoth
   expect(cursor).toMatch(/^[\w-]{60,400}$/);
 });
 
-test('a cursor older than the kept deletions is answered with reset', async () => {
+test('a cursor older than the kept deletions answers reset', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   await put(storage, '/a', 'a');
@@ -244,15 +244,23 @@ test.each([
   ['a new file', ALL, (storage: Storage) => put(storage, '/x/y/z', 'z')],
   ['a new child', ROOT, (storage: Storage) => put(storage, '/z', 'z')],
   ['a deletion', { ...ALL, path: '/dir' }, (storage: Storage) => storage.remove(HOME, '/dir/sub/a')],
-  ['its folder going', { ...ROOT, path: '/dir/sub' }, (storage: Storage) => storage.remove(HOME, '/dir/sub')],
-  ['a folder above going', { ...ROOT, path: '/dir/sub' }, (storage: Storage) => storage.remove(HOME, '/dir')],
   [
-    'a folder above moving',
+    'the removal of its folder',
+    { ...ROOT, path: '/dir/sub' },
+    (storage: Storage) => storage.remove(HOME, '/dir/sub'),
+  ],
+  [
+    'the removal of a folder above',
+    { ...ROOT, path: '/dir/sub' },
+    (storage: Storage) => storage.remove(HOME, '/dir'),
+  ],
+  [
+    'a move of a folder above',
     { ...ALL, path: '/dir/sub' },
     (storage: Storage) => storage.relocate(HOME, '/dir', '/new', MOVE),
   ],
   [
-    'a tree arriving',
+    'a move of a folder into it',
     { ...ALL, path: '/other' },
     (storage: Storage) => storage.relocate(HOME, '/dir', '/other/dir', MOVE),
   ],
@@ -264,7 +272,7 @@ test.each([
       await storage.restore(HOME, '/other/gone', file?.rev ?? '');
     },
   ],
-] as const)('%s ends a wait for the changes of its folder', async (_, scope, change) => {
+] as const)('%s ends awaitChange on its folder', async (_, scope, change) => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   await put(storage, '/dir/sub/a', 'a');
@@ -276,11 +284,11 @@ test.each([
   await change(storage);
   expect(await waiting).toBe(true);
   expect(clock.sleeping).toBe(0);
-  // And who comes later hears of it at once.
+  // A later call for the same cursor answers at once.
   expect(await storage.awaitChange(cursor, 30_000, never)).toBe(true);
 });
 
-test('a change in another folder leaves a wait alone, which ends unchanged after its timeout', async () => {
+test('awaitChange ignores changes of other folders and answers false after its timeout', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   await put(storage, '/dir/sub/a', 'a');
@@ -294,7 +302,7 @@ test('a change in another folder leaves a wait alone, which ends unchanged after
   expect(await waiting).toBe(false);
 });
 
-test('a wait ends when its client leaves, and unchanged when the storage closes', async () => {
+test('awaitChange ends when its client disconnects, and answers false when the storage closes', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const cursor = storage.latestCursor(OWNER, ALL);
@@ -307,7 +315,7 @@ test('a wait ends when its client leaves, and unchanged when the storage closes'
   expect(await waiting).toBe(false);
 });
 
-test('a wait that has ended leaves no listener at its signal', async () => {
+test('awaitChange removes its listener from its signal', async () => {
   const storage = await opened();
   const { signal } = new AbortController();
   const waiting = storage.awaitChange(storage.latestCursor(OWNER, ROOT), 30_000, signal);
@@ -317,7 +325,7 @@ test('a wait that has ended leaves no listener at its signal', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-test('of 1,000 waits for two folders a change in one folder wakes the 500 of that folder', async () => {
+test('a change in one of two folders ends the 500 calls of awaitChange on that folder, of 1,000', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   await put(storage, '/dir/a', 'a');

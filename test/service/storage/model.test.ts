@@ -53,7 +53,7 @@ test.each([
   [3, 'in steps'],
   [1, 'row by row, long after'],
 ])(
-  'random work comes out as in a model when %i rows of a removed or relocated tree go in a transaction: %s',
+  'random operations have the outcomes of a model with %i rows of a removed or relocated tree a transaction: %s',
   async (rowsMax) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: STEPS_MAX / 2, maxLength: STEPS_MAX }), async (steps) => {
@@ -66,18 +66,18 @@ test.each([
         expectSound(dataDirectory);
         await rm(dataDirectory, { recursive: true });
       }),
-      // A shorter example would take minutes: the seed repeats this one.
+      // No shrinking, which would take minutes. The seed repeats the run.
       { numRuns: RUNS, seed: testSeed(), endOnFailure: true },
     );
   },
 );
 
-/** One storage, its model, and a client that only follows the changes. */
+/** Runs steps on a storage and its model, with a copy that is built from the changes alone. */
 class Run {
   readonly model = new Model();
-  /** The storage's revs, in the order of the model's. */
+  /** Revs of the storage by those of the model. */
   readonly revs: string[] = [];
-  /** The storage's ids by the model's. */
+  /** Ids of the storage by those of the model. */
   readonly ids = new Map<number, string>();
   readonly mirror = new Map<string, string>();
   cursor = '';
@@ -175,7 +175,7 @@ class Run {
     expect(actual.id).toBe(known);
   }
 
-  /** Learns the revs and ids of what the last step made; an id is never two entries'. */
+  /** Records the revs and ids that the last step made, and expects ids to be unique. */
   #learn(revisionsBefore: number): void {
     for (const { rev, path } of this.model.revisions) {
       if (rev <= revisionsBefore) continue;
@@ -207,7 +207,7 @@ class Run {
       }
   }
 
-  /** Applies all changes since the last time as service-api.md §9.4 tells clients to. */
+  /** Applies all changes since the last call as service-api.md §9.4 requires of clients. */
   follow(): void {
     for (let hasMore = true; hasMore; ) {
       const page = this.storage.listContinue(OWNER, this.cursor);

@@ -1,4 +1,4 @@
-/** A revision as the model knows it; `rev` is its index. */
+/** A revision of the model; `rev` is its index. */
 export interface ModelRevision {
   readonly rev: number;
   readonly key: string;
@@ -7,7 +7,7 @@ export interface ModelRevision {
   readonly text: string;
 }
 
-/** A live entry; `rev` and `text` are of files. */
+/** A live entry; only files have `rev` and `text`. */
 export interface ModelEntry {
   readonly path: string;
   readonly id: number;
@@ -18,18 +18,18 @@ export interface ModelEntry {
 export type ModelMode = 'add' | 'overwrite' | { readonly rev: number };
 
 /**
- * What the storage should do, in the simplest words: maps, and whole walks through them. Each call answers
- * the entry, or the refusal as `kind/tag`.
+ * A model of the storage: maps, and walks through all of them. Each call returns the entry, or the refusal as
+ * `kind/tag`.
  */
 export class Model {
   entries = new Map<string, ModelEntry>();
-  /** Paths with something deleted that is still known: whether it was a folder, and its id. */
+  /** Deletions by path: whether it was a folder, and its id. */
   deleted = new Map<string, { readonly folder: boolean; readonly id: number }>();
   revisions: ModelRevision[] = [];
   #ids = 0;
   #revs = 0;
 
-  /** One that goes its own way from here. */
+  /** Returns an independent copy. */
   copy(): Model {
     const copy = new Model();
     copy.entries = new Map(this.entries);
@@ -123,7 +123,7 @@ export class Model {
     return this.#writeFile(target, revision.text, livesElsewhere ? undefined : revision.id);
   }
 
-  /** The texts a path had, the newest first. */
+  /** Returns the texts of a path's revisions, newest first. */
   history(path: string): string[] {
     return this.revisions
       .filter((revision) => revision.key === key(path))
@@ -159,7 +159,10 @@ export class Model {
     return entry;
   }
 
-  /** The display path of the parent and a slash, which is made; `undefined` when a file is in the way. */
+  /**
+   * Makes the parent folders. Returns the parent's display path with a slash, or `undefined` if a file is in
+   * the way.
+   */
   #writeParents(path: string): string | undefined {
     if (this.#fileAbove(path)) return undefined;
     const parent = path.slice(0, path.lastIndexOf('/'));
@@ -179,7 +182,7 @@ export class Model {
     );
   }
 
-  /** What is at a key and below it, from the top down. */
+  /** Returns the entries at a key and below it, parents first. */
   #at(at: string): [string, ModelEntry][] {
     return [...this.entries]
       .filter(([other]) => isAt(other, at))
@@ -200,7 +203,7 @@ export class Model {
   }
 }
 
-/** The names of the test have no letters whose lower case is in doubt. */
+/** Folds a path. The names in the tests need no more than `toLowerCase`. */
 export function key(path: string): string {
   return path.toLowerCase();
 }

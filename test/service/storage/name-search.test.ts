@@ -11,7 +11,7 @@ import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { effort } from '../../support/effort.ts';
 import { HOME, OWNER, opened, put, temporaryFolder } from './opened.ts';
 
-/** The paths that the store finds for a query by each way through the names, and how many names it looked at. */
+/** Returns, for each way to look up names, the paths found for a query and the number of names compared. */
 function found(storage: Storage, query: string, { path = '', deleted = false } = {}) {
   const matcher = nameMatcher(query);
   const lookups: NameLookup[] = matcher.words.map((word) => ({ by: 'word', ...word }));
@@ -27,7 +27,7 @@ function found(storage: Storage, query: string, { path = '', deleted = false } =
   });
 }
 
-/** What all ways of looking find alike. */
+/** Returns the paths found, which must be the same for each way. */
 function pathsFound(...asked: Parameters<typeof found>): string[] {
   const [first, ...others] = found(...asked).map(({ paths }) => paths.sort());
   for (const other of others) expect(other).toEqual(first);
@@ -40,7 +40,7 @@ const name = fc
   .map((parts) => `${parts.join('')}x`.normalize('NFC'));
 const query = fc.array(part, { minLength: 1, maxLength: 3 }).map((parts) => parts.join(''));
 
-test('the index finds what a walk through all names finds, live and deleted', async () => {
+test('the word index finds the same names as a walk through all names, live and deleted', async () => {
   const storage = await opened();
   let runs = 0;
   await fc.assert(
@@ -69,7 +69,7 @@ test('the index finds what a walk through all names finds, live and deleted', as
   );
 });
 
-test('a search by a word looks at the names that have it, and at no others', async () => {
+test('a search for a word looks only at the names that contain it', async () => {
   const storage = await opened();
   await Promise.all(
     Array.from({ length: 500 }, (_, index) => storage.createFolder(HOME, `/holiday photo ${index}`, false)),
@@ -81,13 +81,13 @@ test('a search by a word looks at the names that have it, and at no others', asy
     storage.countNamed(HOME, deleted, { text, exact }, max);
   expect([count('holiday', true, 300), count('holi', false, 1000)]).toEqual([300, 501]);
   expect([count('zebra', true, 300), count('zebra', true, 300, true)]).toEqual([1, 0]);
-  // Several items of one name count each.
+  // Items with the same name are counted separately.
   await storage.createFolder(HOME, '/third/holiday zebra', false);
   expect(count('zebra', true, 300)).toBe(2);
   expect(found(storage, 'holiday zebra').map(({ looked }) => looked)).toEqual([1, 1, 2, 2]);
 });
 
-/** Searches in what passes for an account of many more names, and counts names looked at one by one and items looked up. */
+/** Makes a storage appear to have many more names, and counts the names compared and the items looked up. */
 function largeAccount(storage: Storage) {
   const account = { looked: 0, fitting: 0, steps: 0, find };
   const large: Storage = {
@@ -120,7 +120,7 @@ function largeAccount(storage: Storage) {
 }
 
 test.each(['relevance', 'last_modified_time'] as const)(
-  'a search by common words that are together in no name, in the order of %s, looks at no name one by one',
+  'a search ordered by %s for common words that no name has together looks at no name',
   async (order) => {
     const storage = await opened();
     const names = Array.from(
@@ -137,7 +137,7 @@ test.each(['relevance', 'last_modified_time'] as const)(
 );
 
 test.each(['relevance', 'last_modified_time'] as const)(
-  'a search by a common word in a small folder, in the order of %s, looks at the names in the folder',
+  'a search ordered by %s for a common word in a small folder looks only at the names in that folder',
   async (order) => {
     const storage = await opened();
     const paths = Array.from(
@@ -153,7 +153,7 @@ test.each(['relevance', 'last_modified_time'] as const)(
   },
 );
 
-test('a search for a kind of file that no name is of looks up no item', async () => {
+test('a search for a category that no matching name has looks up no item', async () => {
   const storage = await opened();
   await Promise.all(Array.from({ length: 30 }, (_, index) => put(storage, `/report ${index}.pdf`, 'x')));
   const account = largeAccount(storage);
@@ -162,7 +162,7 @@ test('a search for a kind of file that no name is of looks up no item', async ()
   expect(await account.find('report', { categories: ['image', 'pdf'] })).toHaveLength(30);
 });
 
-test('a search for symbols looks at the names that have them, and at no others', async () => {
+test('a search for symbols looks at no more than two names', async () => {
   const storage = await opened();
   await Promise.all(
     ['a-b.txt', 'a - b', 'a--b', 'one §.txt', 'two §§', '😀 smile'].map((one) =>
@@ -183,7 +183,7 @@ test('a search for symbols looks at the names that have them, and at no others',
   }
 });
 
-test('a search by relevance looks at the names of the rarest word, also when every word is common', async () => {
+test('a search by relevance looks at the names of the rarest word', async () => {
   const storage = await opened();
   await Promise.all(
     Array.from({ length: 40 }, (_, index) =>
@@ -197,7 +197,7 @@ test('a search by relevance looks at the names of the rarest word, also when eve
   expect(account.looked).toBe(0);
 });
 
-test('a file found by a name that it no longer has is not found, and a moved one is found where it is', async () => {
+test('a moved file is found by its new name and path, and by its old name among the deleted', async () => {
   const storage = await opened();
   await put(storage, '/old/letter one', 'text');
   await storage.relocate(HOME, '/old/letter one', '/new/note two', { copy: false, autorename: false });
@@ -209,7 +209,7 @@ test('a file found by a name that it no longer has is not found, and a moved one
   expect(pathsFound(storage, 'letter', { deleted: true })).toEqual([]);
 });
 
-test('housekeeping drops the words of names that nothing has any more', async () => {
+test('housekeeping removes the words of names without an item', async () => {
   const storage = await opened();
   for (const path of ['/kept alive', '/gone forever', '/gone trash']) await put(storage, path, path);
   await storage.removeForever(HOME, '/gone forever');
@@ -222,7 +222,7 @@ test('housekeeping drops the words of names that nothing has any more', async ()
   expect(words.sort()).toEqual(['alivekept alive', 'gonegone trash', 'keptkept alive', 'trashgone trash']);
 });
 
-/** What a directory is like that `version` steps of the schema have made. */
+/** Statements that turn a database into the schema of a version. */
 const OLD = {
   4: `ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE staging; DROP TABLE word; DROP INDEX entry_name;
     DROP INDEX deletion_name; PRAGMA user_version = 4`,
@@ -231,7 +231,7 @@ const OLD = {
 };
 
 test.each([4, 7] as const)(
-  'a data directory of version %s is searched after its upgrade, which tells how far it is',
+  'a data directory of version %s is searchable after its upgrade, which logs its progress',
   async (version) => {
     const storage = await opened();
     await put(storage, '/Reports/annual report', 'text');
@@ -256,7 +256,7 @@ test.each([4, 7] as const)(
   },
 );
 
-test('no statement of a search reads a whole table or sorts what it has read', async () => {
+test('no statement of a search reads a whole table or sorts its rows', async () => {
   const database = await openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
   onTestFinished(() => void database.close());
   const sources: string[] = [];

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { alternatives } from '../../../src/service/storage/tree/places.ts';
 import { HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 
-// service-api.md §9.1.
-describe('a path that cannot be', () => {
+// The path rules of service-api.md §9.1.
+describe('malformed paths', () => {
   test.each([
     ['relative', 'a'],
     ['the root as a slash', '/'],
@@ -22,14 +22,14 @@ describe('a path that cannot be', () => {
     ['too many folders', '/a'.repeat(513)],
     ['too much of everything', `/${'a'.repeat(250)}`.repeat(70)],
     ['a namespace', 'ns:1/a'],
-  ])('%s', async (_, path) => {
+  ])('a malformed path (%s) answers malformed_path to upload, createFolder and stat', async (_, path) => {
     const storage = await opened();
     expect(await refusal(put(storage, path, 'x'))).toBe('write/malformed_path');
     expect(await refusal(storage.createFolder(HOME, path, false))).toBe('write/malformed_path');
     expect(await refusal(() => storage.stat(HOME, path, false))).toBe('lookup/malformed_path');
   });
 
-  test('the root is no file and no folder to make, move or remove', async () => {
+  test('the root cannot be written, removed or moved', async () => {
     const storage = await opened();
     expect(await refusal(put(storage, '', 'x'))).toBe('write/malformed_path');
     expect(await refusal(storage.remove(HOME, ''))).toBe('lookup/malformed_path');
@@ -40,7 +40,7 @@ describe('a path that cannot be', () => {
 });
 
 test.each(['.DS_Store', 'THUMBS.DB', 'desktop.ini', 'Icon\r', '.dropbox', '.dropbox.attr', '.Dropbox.Cache'])(
-  '%j may be asked for, not written',
+  'the disallowed name %j cannot be written, and looking it up answers not_found',
   async (name) => {
     const storage = await opened();
     await put(storage, '/a/b', 'x');
@@ -73,13 +73,13 @@ test.each([
   'a'.repeat(255),
   '😀'.repeat(127),
   '日本語',
-])('the name %j is kept', async (name) => {
+])('the name %j is stored unchanged', async (name) => {
   const storage = await opened();
   expect(await put(storage, `/in/${name}`, 'x')).toMatchObject({ name, pathDisplay: `/in/${name}` });
   expect(await textAt(storage, `/in/${name}`)).toBe('x');
 });
 
-test('names are found in any case and in NFD, and keep the case they came with', async () => {
+test('names are found in any case and in NFD, and keep the case of their first write', async () => {
   const storage = await opened();
   await put(storage, '/Ordner/Straße ÄÖ.txt', 'x');
   const nfd = '/ordner/straße äö.TXT'.normalize('NFD');
@@ -95,7 +95,7 @@ test('names are found in any case and in NFD, and keep the case they came with',
   expect(await put(storage, '/ΣΑΣ', 's')).toMatchObject({ pathLower: '/σασ' });
 });
 
-test('a name sorts apart from a folder of the same beginning', async () => {
+test('removing a folder leaves files and folders whose names begin with its name', async () => {
   const storage = await opened();
   for (const path of ['/a/x', '/a b/x', '/a-b/x', '/a0/x', '/a.txt', '/A/y']) await put(storage, path, path);
   await storage.remove(HOME, '/a');
@@ -108,7 +108,7 @@ test('a name sorts apart from a folder of the same beginning', async () => {
   ).toEqual(['/a b/x', '/a-b/x', '/a.txt', '/a0/x']);
 });
 
-test('ids that differ only in letter case stay apart', async () => {
+test('ids that differ only in letter case name different files', async () => {
   const ids = ['id:AAAAAAAAAAAAAAAAAAAAAA', 'id:aAAAAAAAAAAAAAAAAAAAAA'];
   const minted = ids[Symbol.iterator]();
   const storage = await opened({ mintId: () => minted.next().value ?? 'id:none' });
@@ -123,12 +123,12 @@ test('ids that differ only in letter case stay apart', async () => {
   );
 });
 
-test('minted ids are id: and 22 characters of base64url', async () => {
+test('an id is id: and 22 characters of base64url', async () => {
   const storage = await opened();
   expect((await put(storage, '/a', 'x')).id).toMatch(/^id:[\w-]{22}$/);
 });
 
-test('an id is an address, for a folder also with a path below it', async () => {
+test('an id addresses its item, and a folder’s id also a path below it', async () => {
   const storage = await opened();
   const folder = await storage.createFolder(HOME, '/Folder', false);
   const file = await put(storage, `${folder.id}/deep/a.txt`, 'a');

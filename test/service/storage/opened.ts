@@ -11,7 +11,7 @@ export const HOME = 'home';
 
 export const OWNER = { namespace: HOME, account: 'dbid:one', app: 'app' };
 
-/** A folder that is gone after the test. */
+/** Makes a folder that is removed after the test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'davgate-storage-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -19,8 +19,8 @@ export async function temporaryFolder(): Promise<string> {
 }
 
 /**
- * A storage with one empty home of `limitBytes`, closed after the test. Time stands still unless the test
- * brings a clock: on a busy machine many calls at once would wait too long for their commits.
+ * Opens a storage with one empty home of `limitBytes`, closed after the test. The default clock does not
+ * advance, because on a busy machine many parallel calls would wait too long for their commits.
  */
 export async function opened(
   options: Partial<StorageOptions> = {},
@@ -33,7 +33,7 @@ export async function opened(
   return Object.assign(storage, { dataDirectory });
 }
 
-/** A body of these pieces. */
+/** Returns a body of these pieces. */
 export function body(...pieces: (string | Uint8Array)[]): Incoming {
   return { bytes: streamOf(pieces), maxBytes: 2 ** 40 };
 }
@@ -46,7 +46,7 @@ export function commit(path: string, overrides: Partial<Commit> = {}): Commit {
   return { path, mode: { tag: 'add' }, autorename: false, strictConflict: false, ...overrides };
 }
 
-/** Uploads, overwriting. */
+/** Uploads a file with mode overwrite. */
 export function put(storage: Storage, path: string, ...pieces: (string | Uint8Array)[]): Promise<StoredFile> {
   return storage.upload(HOME, commit(path, { mode: { tag: 'overwrite' } }), body(...pieces));
 }
@@ -57,14 +57,14 @@ export async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer
   return Buffer.concat(chunks);
 }
 
-/** The text of the file at `path`. */
+/** Returns the text of the file at `path`. */
 export async function textAt(storage: Storage, path: string): Promise<string> {
   const found = storage.stat(HOME, path, false);
   if (found.kind !== 'file') throw new Error(`${path} is a ${found.kind}`);
   return (await bytesOf(storage.read(found, undefined))).toString();
 }
 
-/** The refusal of a call, as `kind/tag`; `done` when it was not refused. */
+/** Returns the refusal of a call as `kind/tag`, or `done`. */
 export async function refusal(call: Promise<unknown> | (() => unknown)): Promise<string> {
   try {
     await (typeof call === 'function' ? call() : call);

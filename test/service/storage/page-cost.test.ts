@@ -7,7 +7,7 @@ import { openDatabase } from '../../../src/service/storage/storage-database.ts';
 import { TreeRemovals } from '../../../src/service/storage/tree/tree-removals.ts';
 import { temporaryFolder } from './opened.ts';
 
-/** The plan of every statement that the feed prepares, by its SQL. */
+/** Returns the query plan of every statement that the feed prepares, by its SQL. */
 async function plans(): Promise<[sql: string, plan: string][]> {
   const database = await openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
   onTestFinished(() => void database.close());
@@ -22,26 +22,26 @@ async function plans(): Promise<[sql: string, plan: string][]> {
   const named = { ns: 1, from: '/', to: '0', parent: '/a/', nameKey: 'b', since: 5, latest: 9, limit: 10 };
   return sources.map((sql) => {
     const rows = database.prepare<[object], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(named);
-    // There are no more stagings than large moves under way.
+    // The staging table has one row for each running large move.
     const steps = rows.map(({ detail }) => detail).filter((detail) => detail !== 'SCAN staging');
     return [sql, steps.join('\n')];
   });
 }
 
-test('no statement of a listing or of its changes reads a whole table or sorts what it has read', async () => {
+test('no statement of a listing or of its changes reads a whole table or sorts its rows', async () => {
   const all = await plans();
   expect(all.length).toBeGreaterThan(8);
   for (const [sql, plan] of all) expect(plan, sql).not.toMatch(/SCAN|TEMP B-TREE/);
 });
 
-test('a page of a recursive listing begins at its position and ends with its folder', async () => {
+test('the query of a recursive listing is bounded by its position and its folder', async () => {
   const recursive = (await plans()).filter(([sql]) => /\(\S+, \S+\) > \(@parent, @nameKey\)/.test(sql));
   expect(recursive).toHaveLength(2);
   for (const [sql, plan] of recursive)
     expect(plan, sql).toContain('PRIMARY KEY (ns=? AND (parent,name_key)>(?,?) AND parent<?)');
 });
 
-test('a page of changes does not read rows of a large move that is under way', async () => {
+test('the query of a page of changes skips the rows of a running large move', async () => {
   const changes = (await plans()).filter(([sql]) =>
     /FROM \(SELECT \* FROM entry[\s\S]*seq > @since/.test(sql),
   );

@@ -5,7 +5,9 @@ import { type Disk, localDisk } from '../../../src/service/storage/blocks/disk.t
 import { BLOCK_BYTES } from '../../../src/util/content-hash.ts';
 import { body, HOME, opened, put } from './opened.ts';
 
-/** A disk that knows what a loss of power would leave: names renamed before a folder sync that began later. */
+/**
+ * A disk that records the names that survive a loss of power: those renamed before the start of a folder sync.
+ */
 function forgetfulDisk(): Disk & { readonly durable: Set<string>; syncs: number } {
   const written = new Set<string>();
   const renamed = new Set<string>();
@@ -45,7 +47,7 @@ function forgetfulDisk(): Disk & { readonly durable: Set<string>; syncs: number 
   return disk;
 }
 
-test('each acknowledgement finds its blocks safe from a loss of power, and they share folder syncs', async () => {
+test('an acknowledged write has its blocks on durable storage, and parallel writes share folder syncs', async () => {
   const disk = forgetfulDisk();
   const storage = await opened({ disk });
   const shared = randomBytes(100_000);
@@ -61,7 +63,7 @@ test('each acknowledgement finds its blocks safe from a loss of power, and they 
         await put(storage, `/${index}`, own);
         check('upload', own);
       } else if (index % 3 === 1) {
-        // Many at once with the same bytes: whoever comes later waits for the first.
+        // Parallel uploads of the same bytes wait for the first one.
         await put(storage, `/${index}`, shared);
         check('upload of the same', shared);
       } else {

@@ -5,7 +5,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, opened, put } from './opened.ts';
 
-/** A storage with a reader in the middle of a file that has been removed for ever. */
+/** Opens a storage with a reader in the middle of a file that has been removed forever. */
 async function readingOn(clock: ManualClock) {
   const storage = await opened({ clock });
   const bytes = randomBytes(100_000);
@@ -17,22 +17,22 @@ async function readingOn(clock: ManualClock) {
   return { storage, reader };
 }
 
-test('a read is whole also when what it read last cannot be cleared away now; the next round does it', async () => {
+test('a read is whole although its last block cannot be cleared away, and the next round does it', async () => {
   const clock = new ManualClock();
   const { storage, reader } = await readingOn(clock);
   const end = reader.next();
-  // Its place in the line of commits comes too late.
+  // Lets the cleanup wait too long for its commit.
   for (let turn = 0; turn < 100; turn++) await undefined;
   await clock.advance(1001);
   expect(await end).toEqual({ done: true, value: undefined });
-  // The line has moved, and refused it.
+  // Waits until the committer has refused it.
   await new Promise((resolve) => setImmediate(resolve));
   await storage.tidy();
   await storage.close();
   expectSound(storage.dataDirectory);
 });
 
-test('a reader that outlives the storage ends quietly, and the next start clears up after it', async () => {
+test('a reader that ends after its storage closed throws no error, and the next start clears up after it', async () => {
   const clock = new ManualClock();
   const { storage, reader } = await readingOn(clock);
   await storage.close();
@@ -43,7 +43,7 @@ test('a reader that outlives the storage ends quietly, and the next start clears
   expectSound(storage.dataDirectory);
 });
 
-test('so it does after one that ends while the storage is closing', async () => {
+test('a reader that ends while its storage closes is cleared up at the next start', async () => {
   const clock = new ManualClock();
   const { storage, reader } = await readingOn(clock);
   const closed = storage.close();

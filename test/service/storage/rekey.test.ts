@@ -9,7 +9,7 @@ import { HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 
 const LETTERS = ['J̌', 'H̱', 'T̈', 'W̊', 'Y̊', 'Ϊ́', 'Ϋ́'];
 
-test.each(LETTERS)('a file named %s is found by the path_lower that its metadata has', async (letter) => {
+test.each(LETTERS)('a file named %s is found by the path_lower in its metadata', async (letter) => {
   const storage = await opened();
   const { pathLower } = await put(storage, `/${letter}/${letter}.txt`, 'text');
   expect(await textAt(storage, pathLower)).toBe('text');
@@ -18,7 +18,7 @@ test.each(LETTERS)('a file named %s is found by the path_lower that its metadata
   ).toHaveLength(1);
 });
 
-/** What an older version had: `letter` folded to the same with the mark apart, in every key. */
+/** Rewrites the keys as the older version folded them: the letter and its mark as two code points. */
 function makeOld(dataDirectory: string): void {
   const old = new Sqlite(join(dataDirectory, 'storage.sqlite'));
   old.exec(`
@@ -33,7 +33,7 @@ function makeOld(dataDirectory: string): void {
   old.close();
 }
 
-test('a data directory of a version that folded otherwise is found under its new keys, and loses nothing', async () => {
+test('a data directory with older case folding keeps every file under its new key after its upgrade', async () => {
   const storage = await opened();
   await put(storage, '/old/old', 'in the folder');
   await put(storage, '/old/sub/deep', 'deep');

@@ -17,10 +17,10 @@ const KILLS = effort(3);
 const LOAD = fileURLToPath(new URL('./relocation-load.mjs', import.meta.url));
 const FILES = 150;
 
-/** Turns of the victim's event loop before its kill: some calls, or a part of one. */
+/** Maximum number of turns of the event loop before the kill: several calls, or a part of one. */
 const TURNS_MAX = 200;
 
-test(`${KILLS} kills during large moves and copies leave all of each or nothing`, async () => {
+test(`${KILLS} kills during large moves and copies leave each whole or not begun`, async () => {
   const seed = testSeed();
   process.stdout.write(`relocation crash test: seed ${seed}\n`);
   const random = randomOf(seed);
@@ -43,7 +43,7 @@ test(`${KILLS} kills during large moves and copies leave all of each or nothing`
         .filter((path) => path !== '/copy')
         .at(-1)
         ?.slice(1) ?? place;
-    // The last that was acknowledged, or the one after it.
+    // The folder is where the last acknowledged call, or the one after it, put it.
     if (found.has('copy')) expect(found.get('copy')?.length).toBe(FILES + 2);
     expect([...found.keys()].filter((name) => name !== 'copy')).toEqual([folder]);
     expect(found.get(folder)).toEqual(ids);
@@ -62,7 +62,7 @@ function open(dataDirectory: string): Promise<Storage> {
   return openStorage({ dataDirectory, clock: systemClock, log: silentLog, commitWaitMs, removedRowsMax: 10 });
 }
 
-/** The ids of all that is there, by the name of the folder at the top. */
+/** Returns the ids of all entries by their top folder. */
 function idsOf(storage: Storage): Map<string, string[]> {
   const ids = new Map<string, string[]>();
   const scope = { path: '', recursive: true, includeDeleted: false };
@@ -76,29 +76,29 @@ function idsOf(storage: Storage): Map<string, string[]> {
   }
 }
 
-/** Kills a victim after so many turns; the targets of the calls that were acknowledged. */
+/** Runs the load and kills it after `turns` turns. Returns the targets of the acknowledged calls. */
 async function killedAtWork(dataDirectory: string, turns: number): Promise<string[]> {
   const clockUrl = builtUrl('util/clock.ts');
-  const victim = spawn(
+  const child = spawn(
     process.execPath,
     [LOAD, builtUrl('service/storage/open.ts'), clockUrl, dataDirectory],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );
-  let complaint = '';
-  victim.stderr.on('data', (chunk: Buffer) => {
-    complaint += chunk;
+  let errorOutput = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errorOutput += chunk;
   });
   const done: string[] = [];
-  let heard = 0;
-  const closed = once(victim, 'close');
-  createInterface({ input: victim.stdout }).on('line', (text) => {
+  let lineCount = 0;
+  const closed = once(child, 'close');
+  createInterface({ input: child.stdout }).on('line', (text) => {
     const line = JSON.parse(text) as { readonly done?: string };
     if (line.done) done.push(line.done);
-    if (heard++ === turns) victim.kill('SIGKILL');
+    if (lineCount++ === turns) child.kill('SIGKILL');
   });
   const [, signal] = (await closed) as [number | null, string | null];
-  expect([signal, complaint]).toEqual(['SIGKILL', '']);
+  expect([signal, errorOutput]).toEqual(['SIGKILL', '']);
   return done;
 }

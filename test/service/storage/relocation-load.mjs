@@ -1,6 +1,6 @@
 /**
- * The victim of relocation-crash.test.ts: moves and copies a large folder until it is killed. Says on standard output
- * what was acknowledged (`done`), and each turn of its event loop while a call is under way.
+ * The process that relocation-crash.test.ts kills. Moves and copies a large folder, and writes to standard
+ * output each acknowledged call (`done`) and each turn of the event loop during a call.
  */
 import { writeSync } from 'node:fs';
 
@@ -14,7 +14,7 @@ const storage = await openStorage({
   dataDirectory,
   clock: systemClock,
   log: { info() {}, warn: complain, error: complain },
-  // On a busy machine no commit is refused for having waited too long.
+  // No commit is refused for waiting too long on a busy machine.
   commitWaitMs: Number.POSITIVE_INFINITY,
   stagedRowsMax: 10,
   removedRowsMax: 10,
@@ -37,7 +37,7 @@ async function call(from, to, copy) {
   say({ done: to });
 }
 
-/** Where the folder is now. */
+/** Returns the current path of the folder, and the free one. */
 function placeOf() {
   try {
     storage.stat('home', '/one', false);

@@ -14,7 +14,7 @@ function tree(storage: Storage): string[] {
     .entries.map((entry) => entry.pathDisplay);
 }
 
-test('a move keeps the id and the client time; rev and server time are new', async () => {
+test('a move keeps id and client time and sets a new rev and server time', async () => {
   let nowMs = 1_700_000_000_000;
   const storage = await opened({
     clock: { ...systemClock, now: () => nowMs, sleep: () => Promise.resolve() },
@@ -34,7 +34,7 @@ test('a move keeps the id and the client time; rev and server time are new', asy
   expect(storage.stat(HOME, before.id, false)).toEqual(after);
 });
 
-test('a copy has its own id, counts in the usage, and takes no room on the disk', async () => {
+test('a copy has its own id, counts in the usage and shares its block', async () => {
   const storage = await opened();
   const text = 'x'.repeat(100_000);
   const before = await put(storage, '/a.txt', text);
@@ -51,7 +51,7 @@ test('a copy has its own id, counts in the usage, and takes no room on the disk'
   expect(await textAt(storage, '/b.txt')).toBe(text);
 });
 
-test('a move keeps the ids of a whole tree, and a copy gives new ones', async () => {
+test('a move keeps the ids of a whole tree, and a copy makes new ones', async () => {
   const storage = await opened();
   await put(storage, '/Old/One/a', 'a');
   await put(storage, '/Old/b', 'b');
@@ -72,7 +72,7 @@ test('a move keeps the ids of a whole tree, and a copy gives new ones', async ()
   expect('id' in one && 'id' in other && one.id !== other.id).toBe(true);
 });
 
-test('a move to the same path in another case changes nothing', async () => {
+test('a move to the same path in another letter case changes nothing', async () => {
   const storage = await opened();
   const before = await put(storage, '/Dir/a.txt', 'x');
   expect(await storage.relocate(HOME, '/Dir/a.txt', '/DIR/A.TXT', MOVE)).toEqual(before);
@@ -138,7 +138,7 @@ test('a relocation with autorename takes the next free name', async () => {
 test('a move or copy of 10,001 files and folders fails with too_many_files and changes nothing, and a move of 10,000 succeeds', async () => {
   const storage = await opened();
   const names = ['one', 'two', 'three', 'four'];
-  // With /a, its four folders and the file that is 10,001.
+  // These, /a, its four folders and the file are 10,001 entries.
   const paths = names.flatMap((name, index) =>
     Array.from({ length: index === 0 ? 2495 : 2500 }, (_, number) => `/a/${name}/${number}`),
   );

@@ -11,7 +11,7 @@ function failure(code: string): Error {
   return Object.assign(new Error(`${code}: injected`), { code });
 }
 
-test('a removal makes room also while the reserve, for which there is none, is being made', async () => {
+test('a removal succeeds on a full disk also while the reserve cannot be created', async () => {
   const database = new Sqlite(':memory:');
   onTestFinished(() => {
     database.close();
@@ -40,7 +40,7 @@ test('a removal makes room also while the reserve, for which there is none, is b
       if (isFull) throw failure('SQLITE_FULL');
     }),
   );
-  // Full once for the commit, it waits for the reserve; then that is full too.
+  // The commit finds the disk full and waits for the reserve, which then fails too.
   await new Promise((resolve) => setImmediate(resolve));
   giveUp(failure('ENOSPC'));
   expect([await filled, await removed]).toEqual(['ENOSPC: injected', 'done']);

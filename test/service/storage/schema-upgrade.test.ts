@@ -6,7 +6,7 @@ import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, opened, put, textAt } from './opened.ts';
 
-test('a data directory of a version that counted equal contents once counts every file after its upgrade', async () => {
+test('an upgrade from a version that counted equal contents once counts every file', async () => {
   const storage = await opened();
   for (const path of ['/a', '/b', '/c']) await put(storage, path, 'x'.repeat(400));
   await put(storage, '/d', 'y'.repeat(50));
@@ -24,7 +24,7 @@ test('a data directory of a version that counted equal contents once counts ever
   expectSound(storage.dataDirectory);
 });
 
-test('a check of a data directory from before large moves were staged finds it sound, and so does its upgrade', async () => {
+test('a check finds a data directory of version 8 sound, before and after its upgrade', async () => {
   const storage = await opened();
   await put(storage, '/a/b', 'x');
   await put(storage, '/a/c', 'x');
@@ -42,7 +42,7 @@ test('a check of a data directory from before large moves were staged finds it s
   expectSound(storage.dataDirectory);
 });
 
-test('a check in the middle of a large move finds no damage', async () => {
+test('a check of a storage closed in the middle of a large move finds no damage', async () => {
   const steps = { stagedRowsMax: 2, removedRowsMax: 2 };
   const storage = await opened(steps);
   await Promise.all(Array.from({ length: 20 }, (_, index) => put(storage, `/a/${index}`, 'text')));
@@ -57,7 +57,7 @@ test('a check in the middle of a large move finds no damage', async () => {
   expect(await damagesOf(storage.dataDirectory)).toEqual([]);
 });
 
-test('a check finds no damage while a folder deleted before the move of its parent is cleared away', async () => {
+test('a check before the rows of a removed and a moved folder are cleared away finds no damage', async () => {
   const storage = await opened({ stagedRowsMax: 2, removedRowsMax: 2 });
   await Promise.all(Array.from({ length: 20 }, (_, index) => put(storage, `/a/b/${index}`, 'text')));
   await storage.remove(HOME, '/a/b');

@@ -9,12 +9,12 @@ import { body, bytesOf, commit, HOME, opened } from './opened.ts';
 
 const MIB = 1024 * 1024;
 
-/** Every so many turns of the microtask queue are tried: all forty only by `npm run test:long`. */
+/** Step between the tried numbers of microtask turns; `npm run test:long` tries all forty. */
 const TURNS_STEP = Math.ceil(4 / effort(1));
 
 type Moment = 'create' | 'read' | 'answer';
 
-/** A disk on which something may happen, once, before a file is made or read, or when a folder was synced. */
+/** Returns a disk that calls a hook once before a file is made or read, or after a folder was synced. */
 function watchedDisk(): Disk & { readonly before: Partial<Record<Moment, () => Promise<unknown>>> } {
   const before: Partial<Record<Moment, () => Promise<unknown>>> = {};
   const happen = async (moment: Moment) => {
@@ -40,7 +40,7 @@ function watchedDisk(): Disk & { readonly before: Partial<Record<Moment, () => P
   };
 }
 
-/** A session with these pieces, so that its last block is in several. */
+/** Makes a session from these pieces, so that its last block consists of several. */
 async function sessionOf(storage: Storage, pieces: readonly Buffer[], close: boolean): Promise<string> {
   const session = await storage.startSession(HOME, 'sequential', body(), false);
   let offset = 0;
@@ -66,7 +66,7 @@ test.each([
   ['beyond its block', 3 * BLOCK_BYTES],
   ['inside its block', 100],
 ])(
-  'an entry of a batch with a wrong offset %s does not harm the right one of the same session',
+  'an entry of finishSessions with a wrong offset %s does not affect the right entry of the same session',
   async (_, wrong) => {
     const storage = await opened();
     const pieces = [randomBytes(MIB), randomBytes(MIB), randomBytes(100_000)];
@@ -81,13 +81,13 @@ test.each([
   },
 );
 
-test('a session that is closed while a batch with it begins becomes a whole file or none', async () => {
+test('two entries of finishSessions are stored whole when the session of one is closed meanwhile', async () => {
   const disk = watchedDisk();
   const storage = await opened({ disk });
   const pieces = [randomBytes(MIB), randomBytes(MIB)] as const;
   const late = await sessionOf(storage, [pieces[0]], false);
   const other = await sessionOf(storage, pieces, true);
-  // While the last block of the second entry is put together, the first one gets its end.
+  // Closes the first session while the last block of the second one is assembled.
   disk.before.create = () =>
     storage.appendSession(HOME, { session: late, offset: MIB }, body(pieces[1]), true);
   const outcomes = await storage.finishSessions(HOME, [
@@ -99,7 +99,7 @@ test('a session that is closed while a batch with it begins becomes a whole file
   await expectFile(storage, '/other', Buffer.concat(pieces));
 });
 
-test('parts that follow each other in two batches at once lose nothing, whichever is quicker', async () => {
+test('two consecutive parts in two parallel batches are stored whole, whichever is faster', async () => {
   const disk = watchedDisk();
   const storage = await opened({ disk });
   const bytes = randomBytes(BLOCK_BYTES);
@@ -111,7 +111,8 @@ test('parts that follow each other in two batches at once lose nothing, whicheve
       const outcomes = await storage.appendSessions(HOME, [piece], body(bytes.subarray(from, to)));
       return wordsOf(outcomes)[0];
     };
-    // The second part is on the disk; the first one, which needs no disk, comes so many turns before its commit.
+    // The second part is on the disk. The first one, which needs no disk, arrives `turns` turns before the
+    // second one's commit.
     let first: Promise<unknown> | undefined;
     disk.before.answer = async () => {
       first = send(0, middle);
@@ -119,7 +120,7 @@ test('parts that follow each other in two batches at once lose nothing, whicheve
     };
     const second = await send(middle, bytes.length);
     expect(await first).toBe('done');
-    // Too early by a hair: then it is sent again.
+    // If the second part came before the first was committed, it is sent again.
     if (second !== 'done') expect(await send(middle, bytes.length)).toBe('done');
     const at = { session, offset: bytes.length };
     await storage.finishSession(HOME, at, commit(`/${turns}`), body());
@@ -130,7 +131,7 @@ test('parts that follow each other in two batches at once lose nothing, whicheve
 });
 
 test.each(['read', 'create'] as const)(
-  'a part that is sent twice at once is taken once, also when the pieces before it go meanwhile (%s)',
+  'a part that is sent twice in parallel is added once, also when the pieces before it are removed meanwhile (%s)',
   async (moment) => {
     const disk = watchedDisk();
     const storage = await opened({ disk });
@@ -138,7 +139,7 @@ test.each(['read', 'create'] as const)(
     const session = await sessionOf(storage, [pieces[0]], false);
     const send = () => storage.appendSession(HOME, { session, offset: MIB }, body(pieces[1]), false);
     const again = async () => {
-      // The first one has the pieces replaced by the whole block; their files go.
+      // The first one replaces the pieces by the whole block, and their files are removed.
       await send();
       await storage.tidy();
     };

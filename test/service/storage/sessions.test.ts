@@ -44,7 +44,7 @@ function finish(
   return storage.finishSession(HOME, { session, offset }, commit(path), body(bytes));
 }
 
-/** Cuts `bytes` into pieces of these sizes, over and over. */
+/** Cuts `bytes` into pieces of these sizes in turn. */
 function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   const pieces: Buffer[] = [];
   for (let offset = 0, index = 0; offset < bytes.length; index++) {
@@ -62,7 +62,7 @@ test.each([
   ['small pieces', [300_001]],
   ['one off a block', [BLOCK_BYTES - 1]],
   ['all at once', [20_000_000]],
-])('a file sent in %s is the file, whatever the parts', async (_, sizes) => {
+])('a session stores the same file whatever its parts: %s', async (_, sizes) => {
   const storage = await opened();
   const bytes = randomBytes(13_000_001);
   const session = await start(storage);
@@ -79,7 +79,7 @@ test.each([
   expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(4);
 });
 
-test('bytes may come with the start and with the finish', async () => {
+test('a session takes bytes in start and finish', async () => {
   const storage = await opened();
   const session = await start(storage, 'sequential', 'one ');
   await append(storage, session, 4, 'two ');
@@ -88,12 +88,12 @@ test('bytes may come with the start and with the finish', async () => {
   expect(await refusal(finish(storage, session, 13, '/b'))).toBe('session/not_found');
 });
 
-test('an empty session is an empty file', async () => {
+test('a session without bytes stores an empty file', async () => {
   const storage = await opened();
   expect(await finish(storage, await start(storage), 0, '/a')).toMatchObject({ sizeBytes: 0 });
 });
 
-test('a part at another place is refused with the right one, and changes nothing', async () => {
+test('append and finish at a wrong offset answer the right one and change nothing', async () => {
   const storage = await opened();
   const session = await start(storage, 'sequential', '12345');
   for (const offset of [0, 4, 6]) {
@@ -111,7 +111,7 @@ test('a part at another place is refused with the right one, and changes nothing
   expect((await finish(storage, session, 6, '/a')).sizeBytes).toBe(6);
 });
 
-test('a closed session takes no more, and can be finished', async () => {
+test('a closed session takes no more bytes and can be finished', async () => {
   const storage = await opened();
   const session = await start(storage);
   await append(storage, session, 0, 'all', true);
@@ -121,7 +121,7 @@ test('a closed session takes no more, and can be finished', async () => {
   expect(await textAt(storage, '/a')).toBe('all');
 });
 
-test('a part must be what its hash says, and no longer than it may be', async () => {
+test('append refuses a wrong hash and a part that is too long', async () => {
   const storage = await opened();
   const session = await start(storage, 'sequential', '123');
   const at = { session, offset: 3 };
@@ -133,7 +133,7 @@ test('a part must be what its hash says, and no longer than it may be', async ()
   expect(await refusal(storage.appendSession(HOME, at, { ...body('45'), maxBytes: 1 }, false))).toBe(
     'body/payload_too_large',
   );
-  // The hash is of the part alone, though its blocks end where the file's do.
+  // The hash is that of the part alone, not of the file's blocks.
   const rest = randomBytes(BLOCK_BYTES + 10);
   await storage.appendSession(HOME, at, { ...body(rest), contentHash: contentHashOf(rest) }, false);
   expect((await finish(storage, session, 3 + rest.length, '/a')).contentHash).toBe(
@@ -141,7 +141,7 @@ test('a part must be what its hash says, and no longer than it may be', async ()
   );
 });
 
-test('a refused commit keeps the bytes that came with it', async () => {
+test('finish keeps the bytes that came with it when its commit is refused', async () => {
   const storage = await opened();
   await put(storage, '/taken', 'x');
   const session = await start(storage, 'sequential', '123');
@@ -153,7 +153,7 @@ test('a refused commit keeps the bytes that came with it', async () => {
   expect(await textAt(storage, '/free')).toBe('123456');
 });
 
-test('an upload whose commit is refused can be finished from its session', async () => {
+test('the session of an upload whose commit was refused can be finished', async () => {
   const storage = await opened();
   await put(storage, '/taken', 'x');
   const bytes = randomBytes(5_000_000);
@@ -166,11 +166,12 @@ test('an upload whose commit is refused can be finished from its session', async
   });
 });
 
-test('an upload that waited too long for its turn leaves no session behind: all of it is sent again', async () => {
+test('an upload refused for waiting too long for its commit leaves no session', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const late = storage.upload(HOME, commit('/late'), body('small, so that nothing waits for a disk'));
-  // The line of commits moves in the next turn of the event loop: until then it has got into it.
+  // The committer runs in the next turn of the event loop. These turns let the upload queue its commit before
+  // that.
   for (let turn = 0; turn < 100; turn++) await undefined;
   await clock.advance(1001);
   expect(await refusal(late)).toBe('write/too_many_write_operations');
@@ -180,7 +181,7 @@ test('an upload that waited too long for its turn leaves no session behind: all 
   database.close();
 });
 
-test('concurrent parts may come in any order, in parallel and again', async () => {
+test('a concurrent session takes parts in any order, in parallel and repeated', async () => {
   const storage = await opened();
   const bytes = randomBytes(6 * BLOCK_BYTES + 5);
   const session = await start(storage, 'concurrent');
@@ -192,7 +193,7 @@ test('concurrent parts may come in any order, in parallel and again', async () =
       return append(storage, session, offset, part, offset === 6 * BLOCK_BYTES);
     }),
   );
-  // Again after the end is known, as a client does whose answer was lost.
+  // Repeats parts after the close, like a client that lost an answer.
   await append(storage, session, 6 * BLOCK_BYTES, bytes.subarray(6 * BLOCK_BYTES), true);
   await append(storage, session, 0, bytes.subarray(0, BLOCK_BYTES));
   const file = await finish(storage, session, bytes.length, '/a');
@@ -208,7 +209,7 @@ test('a concurrent session can be closed without bytes', async () => {
   expect((await finish(storage, session, BLOCK_BYTES, '/a')).sizeBytes).toBe(BLOCK_BYTES);
 });
 
-test('what a concurrent session may not do', async () => {
+test('a concurrent session refuses each invalid part, close and finish with its own reason', async () => {
   const storage = await opened();
   expect(await refusal(start(storage, 'concurrent', 'x'))).toBe(
     'session/concurrent_session_data_not_allowed',
@@ -244,7 +245,7 @@ test('what a concurrent session may not do', async () => {
   expect((await finish(storage, session, size, '/a')).sizeBytes).toBe(size);
 });
 
-test('a file can be only so long', async () => {
+test('append beyond the maximum size of a file answers too_large', async () => {
   const storage = await opened();
   const session = await start(storage, 'concurrent');
   const max = 2_199_019_061_248;
@@ -252,7 +253,7 @@ test('a file can be only so long', async () => {
   expect(await refusal(append(storage, session, max, Buffer.alloc(BLOCK_BYTES)))).toBe('session/too_large');
 });
 
-test('a session lives seven days, over a restart, and for its own home', async () => {
+test('a session expires after seven days, survives a restart and belongs to its namespace', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const session = await start(storage, 'sequential', Buffer.alloc(200_000, 'x'));
@@ -272,7 +273,7 @@ test('a session lives seven days, over a restart, and for its own home', async (
   expect(await readdir(join(again.dataDirectory, 'blocks'))).toEqual([]);
 });
 
-test('a batch answers each entry by itself, in order', async () => {
+test('finishSessions answers each entry by itself, in order', async () => {
   const storage = await opened();
   await put(storage, '/taken', 'x');
   const closed = async (text: string) => {
@@ -308,7 +309,7 @@ test('a batch answers each entry by itself, in order', async () => {
   expect(await refusal(() => storage.stat(HOME, '/new', false))).toBe('lookup/not_found');
 });
 
-test('a thousand sessions are finished at once', async () => {
+test('finishSessions finishes a thousand sessions', async () => {
   const storage = await opened();
   const entries = await Promise.all(
     Array.from({ length: 1000 }, async (_, index) => {

@@ -4,10 +4,10 @@ import { type Storage, StorageError } from '../../../src/service/storage/storage
 import { ManualClock } from '../../support/manual-clock.ts';
 import { body, commit, HOME, OWNER, opened, put } from './opened.ts';
 
-/** Entries of a batch, more than one step takes. */
+/** Number of entries of a batch, more than one step takes. */
 const ENTRIES = 300;
 
-/** Changes that other calls may have to wait for. */
+/** Highest number of changes without a turn for other calls. */
 const STEP_MAX = 150;
 
 const MOVE = { copy: false, autorename: false };
@@ -15,7 +15,7 @@ const COPY = { copy: true, autorename: false };
 
 const indexes = Array.from({ length: ENTRIES }, (_, index) => index);
 
-/** How many entries a folder has, with what is below it. */
+/** Returns the number of entries of a folder and below it. */
 function count(storage: Storage, path: string): number {
   try {
     const { entries } = storage.list(OWNER, { path, recursive: true, includeDeleted: false }, 2000);
@@ -25,7 +25,10 @@ function count(storage: Storage, path: string): number {
   }
 }
 
-/** Looks at the storage at each turn of the event loop while a call runs; the largest difference of two looks. */
+/**
+ * Calls `look` at each turn of the event loop while a call runs. Returns the largest difference between two
+ * turns.
+ */
 async function largestStep(call: Promise<unknown>, look: () => number): Promise<number> {
   let before = look();
   let largest = 0;
@@ -47,7 +50,7 @@ async function largestStep(call: Promise<unknown>, look: () => number): Promise<
   return largest;
 }
 
-test('a batch of finished sessions lets other calls through between its entries', async () => {
+test('finishSessions of 300 entries lets other calls run between its entries', async () => {
   const storage = await opened();
   const sessions = await Promise.all(
     indexes.map(() => storage.startSession(HOME, 'sequential', body('x'), true)),
@@ -61,7 +64,7 @@ test('a batch of finished sessions lets other calls through between its entries'
   expect(count(storage, '/a')).toBe(ENTRIES + 1);
 });
 
-test('batches of deep folders, moves, copies and deletions let other calls through between their entries', async () => {
+test('createFolders, relocateAll and removeAll let other calls run between their entries', async () => {
   const storage = await opened();
   const folders = storage.createFolders(
     HOME,
@@ -84,14 +87,14 @@ test('batches of deep folders, moves, copies and deletions let other calls throu
   expect([count(storage, '/a'), count(storage, '/b'), count(storage, '/c')]).toEqual([1, 1, ENTRIES + 1]);
 });
 
-test('commits that wait together let other calls through when they change many paths', async () => {
+test('300 parallel uploads let other calls run between their commits', async () => {
   const storage = await opened();
   const uploads = Promise.all(indexes.map((index) => put(storage, `/a/${index}`, 'x')));
   expect(await largestStep(uploads, () => count(storage, '/a'))).toBeLessThan(STEP_MAX);
   expect(count(storage, '/a')).toBe(ENTRIES + 1);
 });
 
-test('a batch whose later step is refused as a whole keeps the outcomes of the entries before it', async () => {
+test('a batch keeps the outcomes of its first entries when a later step is refused', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const made = storage.createFolders(

@@ -5,7 +5,7 @@ import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, opened, put, refusal, textAt } from './opened.ts';
 
-/** A data directory with a file, as version 3 had it. */
+/** Makes a data directory of schema version 3 with a file. */
 async function oldDirectory(): Promise<string> {
   const storage = await opened();
   await put(storage, '/Reports/annual report', 'text');
@@ -28,7 +28,7 @@ const REPORTS = [
   ...[1, 2, 3, 4, 5].map((done) => `upgrading the entries: ${done} of 5 indexes`),
 ];
 
-test('each long step of an upgrade tells how far it is, and lets signals and timers through after each report', async () => {
+test('each long step of an upgrade logs its progress and lets other events run after each report', async () => {
   const dataDirectory = await oldDirectory();
   const events: string[] = [];
   const info = (event: string) => {
@@ -40,7 +40,7 @@ test('each long step of an upgrade tells how far it is, and lets signals and tim
 });
 
 test.each(REPORTS)(
-  'an upgrade that ends after "%s" leaves all as it was, and the next one does it all',
+  'an upgrade that is stopped after "%s" changes nothing, and the next one completes',
   async (last) => {
     const dataDirectory = await oldDirectory();
     const info = (event: string) => {

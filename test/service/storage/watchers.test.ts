@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Watchers } from '../../../src/service/storage/feed/watchers.ts';
 
-/** One who watches, and how often it was woken. */
+/** Adds a watcher that records its notifications. */
 function watch(watchers: Watchers, key: string, recursive: boolean, ns = 1) {
   const woken: boolean[] = [];
   const forget = watchers.add({ ns, key, recursive }, (changed) => woken.push(changed));
@@ -12,7 +12,7 @@ function watch(watchers: Watchers, key: string, recursive: boolean, ns = 1) {
 const names = fc.array(fc.constantFrom('a', 'b', 'ab'), { maxLength: 4 });
 const key = names.map((parts) => parts.map((name) => `/${name}`).join(''));
 
-/** In the simplest words, whether a change concerns who watches a folder. */
+/** Returns whether a change concerns a watcher of a folder. */
 function concerns(change: { key: string; tree: boolean }, folder: string, recursive: boolean): boolean {
   const parent = change.key.slice(0, Math.max(0, change.key.lastIndexOf('/')));
   if (change.key === folder || (change.key !== '' && parent === folder)) return true;
@@ -20,7 +20,7 @@ function concerns(change: { key: string; tree: boolean }, folder: string, recurs
   return recursive && change.key.startsWith(`${folder}/`);
 }
 
-test('a change wakes exactly those whom it concerns, whoever else came and went', () => {
+test('a change notifies exactly the watchers of its folder', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ key, recursive: fc.boolean(), ns: fc.constantFrom(1, 2), leaves: fc.boolean() })),
@@ -43,7 +43,7 @@ test('a change wakes exactly those whom it concerns, whoever else came and went'
   );
 });
 
-test('a thousand changes of one commit wake each who waits once', () => {
+test('a thousand changes of one commit notify each watcher once', () => {
   const watchers = new Watchers();
   const waiting = [watch(watchers, '', true), watch(watchers, '/folder', false)];
   const changes = Array.from({ length: 1000 }, (_, index) => ({
@@ -55,7 +55,7 @@ test('a thousand changes of one commit wake each who waits once', () => {
   expect(waiting.map(({ woken }) => woken)).toEqual([[true], [true]]);
 });
 
-test('who begins to wait while another is woken waits for the next change', () => {
+test('a watcher added during a notification waits for the next change', () => {
   const watchers = new Watchers();
   let later: ReturnType<typeof watch> | undefined;
   const forget = watchers.add({ ns: 1, key: '/a', recursive: false }, () => {
@@ -68,7 +68,7 @@ test('who begins to wait while another is woken waits for the next change', () =
   expect(later?.woken).toEqual([true]);
 });
 
-test('the end of all waits tells of no change', () => {
+test('endAll notifies each watcher of no change', () => {
   const watchers = new Watchers();
   const waiting = [watch(watchers, '', false), watch(watchers, '/a/b', true, 2), watch(watchers, '/a', true)];
   watchers.endAll();

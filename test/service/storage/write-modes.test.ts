@@ -6,7 +6,7 @@ import { body, commit, HOME, OWNER, opened, put, refusal, textAt } from './opene
 const MODES = ['add', 'overwrite', 'current rev', 'old rev', 'rev of nothing'] as const;
 type Mode = (typeof MODES)[number];
 
-/** The outcome of a write of `content` to `/target`, which has `before` in it: `written`, `kept` or the refusal. */
+/** Writes `content` to `/target`, which holds `before`. Returns `written`, `kept` or the refusal. */
 async function outcome(
   before: 'nothing' | 'folder' | 'file',
   mode: Mode,
@@ -40,10 +40,10 @@ async function outcome(
   }
 }
 
-/** For the five modes in order: `w`ritten, `k`ept, `c`onflict/file, conflict/`f`older. */
+/** Outcomes of the five modes, by letter. */
 const LETTERS: Record<string, string> = { w: 'written', k: 'kept', c: 'conflict/file', f: 'conflict/folder' };
 
-// service-api.md §9.2.
+// The table of service-api.md §9.2.
 describe.each([
   ['nothing', 'new', false, 'wwwww'],
   ['nothing', 'new', true, 'wwccc'],
@@ -53,16 +53,16 @@ describe.each([
   ['file', 'current', true, 'ckkcc'],
   ['file', 'new', false, 'cwwcc'],
   ['file', 'new', true, 'cwwcc'],
-] as const)('over %s, content %j, strict conflict %s', (before, content, strict, expected) => {
+] as const)('upload over %s, content %j, strict conflict %s', (before, content, strict, expected) => {
   test.each(MODES.map((mode, index) => [mode, LETTERS[expected[index] ?? '']] as const))(
-    '%s: %s',
+    `an upload over ${before} with content ${content}, strict conflict ${strict} and mode %s answers %s`,
     async (mode, result) => {
       expect(await outcome(before, mode, content, strict)).toBe(result);
     },
   );
 });
 
-test('a file is no folder', async () => {
+test('a write below a file is refused as file_ancestor, also with autorename', async () => {
   const storage = await opened();
   await put(storage, '/a/file', 'x');
   expect(await refusal(put(storage, '/a/file/b', 'y'))).toBe('conflict/file_ancestor');
@@ -77,7 +77,7 @@ async function added(storage: Storage, content: string, mode: StoredWriteMode = 
   return (await storage.upload(HOME, commit('/a.txt', { mode, autorename: true }), body(content))).name;
 }
 
-test('autorename takes the next free number; identical content needs no other name', async () => {
+test('autorename takes the next free number, and keeps the name for identical content', async () => {
   const storage = await opened();
   expect(await added(storage, '0')).toBe('a.txt');
   expect(await added(storage, '1')).toBe('a (1).txt');
@@ -95,7 +95,7 @@ test('autorename takes the next free number; identical content needs no other na
   expect((await storage.upload(HOME, overFolder, body('x'))).name).toBe('v1 (1).0');
 });
 
-test('revs are hex, grow and never come again, whatever the clock does', async () => {
+test('revs are hexadecimal, grow and never repeat, also when the clock steps back', async () => {
   let nowMs = Date.UTC(2026, 0, 1);
   const storage = await opened({
     clock: { ...systemClock, now: () => nowMs, sleep: () => Promise.resolve() },
@@ -110,7 +110,7 @@ test('revs are hex, grow and never come again, whatever the clock does', async (
   expect(new Set(revs).size).toBe(revs.length);
 });
 
-test('a commit keeps the time the client gives, and knows its own', async () => {
+test('an upload keeps the client time given and sets the server time itself', async () => {
   const storage = await opened({
     clock: { ...systemClock, now: () => 1_700_000_000_123, sleep: () => Promise.resolve() },
   });
@@ -125,7 +125,7 @@ test('a commit keeps the time the client gives, and knows its own', async () => 
   });
 });
 
-test('parallel adds of one name: one wins, the others are told', async () => {
+test('of 20 parallel uploads with mode add to one name one succeeds and the others answer conflict/file', async () => {
   const storage = await opened();
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
@@ -139,7 +139,7 @@ test('parallel adds of one name: one wins, the others are told', async () => {
   ).toHaveLength(2);
 });
 
-test('a body that is too long, has another hash or breaks off leaves nothing', async () => {
+test('an upload that is too long, has another hash or breaks off stores nothing', async () => {
   const storage = await opened();
   const long = { ...body(Buffer.alloc(5_000_000), Buffer.alloc(5_000_000)), maxBytes: 9_999_999 };
   expect(await refusal(storage.upload(HOME, commit('/a'), long))).toBe('body/payload_too_large');

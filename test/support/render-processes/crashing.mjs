@@ -1,4 +1,4 @@
-/** A render process that a text called `crash` ends; it answers the other texts with its process id. */
+/** A render process that exits on a text named `crash`, and answers other texts with its process id. */
 process.on('message', ({ task }) => {
   if (task.name === 'crash') process.exit(1);
   else process.send({ form: 'plain', markup: String(process.pid) });

@@ -1,2 +1,2 @@
-/** A render process that takes every task and never answers. */
+/** A render process that never answers. */
 process.on('message', () => undefined);

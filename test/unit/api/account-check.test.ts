@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import type { Told } from '../../../src/api/account-check.ts';
+import type { LoginAccount } from '../../../src/api/account-check.ts';
 import { ApiError } from '../../../src/api/errors.ts';
 import { bodyOf } from '../../support/bytes.ts';
 import { at, openScripted, type Scripted, TOKEN } from '../../support/scripted-remote.ts';
@@ -16,14 +16,14 @@ const noScope = json(401, {
 });
 
 let scripted: Scripted;
-let told: Told[];
+let accounts: LoginAccount[];
 afterEach(() => scripted.close());
 
 async function open(admit: () => Promise<void>, ...answers: Answer[]) {
-  told = [];
+  accounts = [];
   scripted = await openScripted({
     admit: async (whose) => {
-      told.push(whose);
+      accounts.push(whose);
       await admit();
     },
   });
@@ -38,13 +38,13 @@ test('the first calls wait until the account is admitted, which is asked for onc
   });
   const { remote, service } = await open(() => admitted, ok(ACCOUNT));
   const stats = Promise.all([remote.stat(at('/f')), remote.stat(at('/g'))]);
-  while (told.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  while (accounts.length === 0) await new Promise((resolve) => setImmediate(resolve));
   expect(service.routes).toEqual([WHOSE]);
   expect(service.calls[0]?.headers.authorization).toBe(`Bearer ${TOKEN}`);
   admit();
   await stats;
   await remote.stat(at('/f'));
-  expect(told).toEqual([ANN]);
+  expect(accounts).toEqual([ANN]);
   expect(service.routes).toEqual([WHOSE, STAT, STAT, STAT]);
 });
 
@@ -68,18 +68,18 @@ test.each<[string, Answer]>([
   await remote.write(at('/f'), bodyOf(''), { mode: { if: 'absent' } });
   // The upload itself never went out: there is nothing to look for.
   expect(service.routes).toEqual([WHOSE, WHOSE, UPLOAD]);
-  expect(told).toEqual([ANN]);
+  expect(accounts).toEqual([ANN]);
 });
 
 test('a token that is refused is no answer', async () => {
   const expired = json(401, { error_summary: 'x/', error: { '.tag': 'expired_access_token' } });
   const { remote } = await open(async () => {}, expired);
   await expect(remote.stat(at('/f'))).rejects.toMatchObject({ failure: 'unauthorized' });
-  expect(told).toEqual([]);
+  expect(accounts).toEqual([]);
 });
 
 test('a login without the scope does not tell', async () => {
   const { remote } = await open(async () => {}, noScope);
   await remote.stat(at('/f'));
-  expect(told).toEqual(['untold']);
+  expect(accounts).toEqual(['unreadable']);
 });

@@ -5,7 +5,7 @@ export function plainLines(text: string): Html {
   return numberedLines(text.split('\n').map((line) => html`${line}`));
 }
 
-/** Numbers lines of markup, each of which is complete. */
+/** Adds numbers to lines of complete markup. */
 export function numberedLines(lines: readonly Html[]): Html {
   return html`<pre class="code">${lines.map((line) => html`<span class="line">${line}</span>`)}</pre>`;
 }

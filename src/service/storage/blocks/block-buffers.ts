@@ -1,11 +1,11 @@
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
 
-/** Kept for the next read: one download has two, the block that is sent and the one after it. */
+/** Maximum number of idle buffers. One download uses two: for the block that is sent, and for the next one. */
 const IDLE_MAX = 2;
 
 /**
- * Buffers of one block each, for bytes that nobody needs once they are sent. Made anew for each block they would
- * pile up until the garbage collector comes, which waits for more than 32 MiB of them.
+ * Reusable buffers of one block each. A new buffer for each block would pile up, because the garbage collector waits
+ * for more than 32 MiB of them.
  */
 export class BlockBuffers {
   readonly #idle: Buffer[] = [];
@@ -14,7 +14,7 @@ export class BlockBuffers {
     return this.#idle.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
   }
 
-  /** Takes back a buffer that nobody reads or fills any more. */
+  /** Returns a buffer for reuse. The caller must not read or write it afterwards. */
   giveBack(buffer: Buffer): void {
     if (this.#idle.length < IDLE_MAX) this.#idle.push(buffer);
   }

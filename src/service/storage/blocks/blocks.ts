@@ -4,48 +4,47 @@ import { codeOf, DamagedBlockError } from '../errors.ts';
 import type { Disk, DiskFile } from './disk.ts';
 
 /**
- * Blocks up to this size live in SQLite, where many of them share one fsync of its log; larger ones are
- * files, as SQLite would write them twice (log and main file).
+ * Maximum size of a block in SQLite, in bytes. Many small blocks share one fsync of its log; larger ones are files,
+ * because SQLite would write them twice (log and main file).
  */
 const INLINE_BYTES_MAX = 64 * 1024;
 
-/** Bytes gathered before they are written to a file: one system call for many network chunks. */
+/** Bytes gathered before a write to a file: one system call for many network chunks. */
 const FLUSH_BYTES = 1024 * 1024;
 
-/** Chunks gathered before they are written or joined, so that a dribble of bytes costs no heap of objects. */
+/** Chunks gathered before they are written or joined, which limits the heap that a slow sender's tiny chunks take. */
 const FLUSH_CHUNKS = 512;
 
-/** A block that will survive a crash once its folder is synced (`sync`), or whose bytes are in memory. */
+/** A block that survives a crash after the next `sync`, or whose bytes are in memory. */
 export interface StagedBlock {
   readonly hash: Buffer;
   readonly sizeBytes: number;
-  /** Of a block small enough for SQLite. */
+  /** Present for a block small enough for SQLite. */
   readonly bytes?: Buffer;
 }
 
-/** What is known of a stored block. */
+/** The hash and size of a stored block. */
 export interface KnownBlock {
   readonly hash: Buffer;
   readonly sizeBytes: number;
 }
 
 /**
- * The files of blocks: `blocks/<sha256>`, all in one folder so that one fsync of it makes every rename of
- * the moment durable. A file appears there whole or not at all.
- *
- * Who needs a block holds a pin on its hash: a pinned file is not removed, whatever the database says.
- * Changes of one hash's file run one after another (`#busy`), so a removal never meets a new arrival.
+ * The files of blocks: `blocks/<sha256>`, all in one folder so that one fsync of it makes all recent renames durable. A
+ * file appears there complete or not at all. Every user of a block pins its hash: a pinned file is not removed,
+ * whatever the database says. Changes of one hash's file run one after another (`#busy`), so a removal never meets a
+ * new arrival.
  */
 export class BlockFiles {
   readonly #folder: string;
   readonly #incoming: string;
   readonly #pins = new Map<string, number>();
   readonly #busy = new Map<string, Promise<unknown>>();
-  /** Pinned hashes whose file stands in its folder. */
+  /** Pinned hashes whose file is in its folder. */
   readonly #placed = new Set<string>();
-  /** Found damaged since the start: the next upload of the same bytes heals them. */
+  /** Hashes found damaged since the start; the next upload of the same bytes replaces the file. */
   readonly #damaged = new Set<string>();
-  /** A file could not be removed that nothing needs: all have to be looked through. */
+  /** Whether the removal of an unneeded file has failed. All files then have to be examined. */
   hasLeftovers = false;
   #incomingCount = 0;
   #syncing: Promise<void> | undefined;
@@ -54,14 +53,14 @@ export class BlockFiles {
   constructor(
     private readonly dataDirectory: string,
     private readonly disk: Disk,
-    /** Whether the database has this block as a file: then it is durable already. */
+    /** Returns whether the database references this block as a file, which is then durable. */
     private readonly isStored: (hash: Buffer) => boolean,
   ) {
     this.#folder = join(dataDirectory, 'blocks');
     this.#incoming = join(dataDirectory, 'incoming');
   }
 
-  /** Makes the folders and drops what never became a block. */
+  /** Creates the folders and removes incomplete files. */
   async prepare(): Promise<void> {
     await this.disk.makeFolder(this.#folder);
     await this.disk.makeFolder(this.#incoming);
@@ -70,12 +69,12 @@ export class BlockFiles {
       await this.disk.remove(join(this.#incoming, name));
   }
 
-  /** The hashes, in hex, of all files there are. */
+  /** Yields the hashes of all files, in hex. */
   hashes(): AsyncIterable<string> {
     return this.disk.names(this.#folder);
   }
 
-  /** Keeps the file of a hash, there or to come, from being removed; as often as `unpin` is called. */
+  /** Protects the file of a hash, present or future, from removal until `unpin` is called as often. */
   pin(hash: string): void {
     this.#pins.set(hash, (this.#pins.get(hash) ?? 0) + 1);
   }
@@ -87,24 +86,24 @@ export class BlockFiles {
     this.#placed.delete(hash);
   }
 
-  /** Whether some upload is still under way. */
+  /** Whether an upload is under way. */
   get hasPins(): boolean {
     return this.#pins.size > 0;
   }
 
-  /** A file for a block on its way in. */
+  /** Creates a file for an incoming block. */
   createIncoming(): Promise<IncomingFile> {
     const path = join(this.#incoming, String(this.#incomingCount++));
     return this.disk.create(path).then((file) => ({ path, file }));
   }
 
-  /** Closes and removes a file that will be no block, if need be at the next start; closing twice does no harm. */
+  /** Closes and removes an incomplete file; after a failure the next start removes it. May be called twice. */
   async dropIncoming(incoming: IncomingFile): Promise<void> {
     await incoming.file.close().catch(() => undefined);
     await this.disk.remove(incoming.path).catch(() => undefined);
   }
 
-  /** Makes `incoming` the file of `hash`, which the caller has pinned. Durable after the next `sync`. */
+  /** Makes `incoming` the file of `hash`, which the caller has pinned. It is durable after the next `sync`. */
   async place(hash: Buffer, incoming: IncomingFile): Promise<void> {
     const hex = hash.toString('hex');
     await this.#alone(hex, async () => {
@@ -122,15 +121,15 @@ export class BlockFiles {
     });
   }
 
-  /** Whether the file is there already: then the new one, which is equal, need not be made durable. */
+  /** Returns whether the file exists already; the new one is equal then and need not be made durable. */
   #isWhole(hash: Buffer, hex: string): boolean {
     return this.#placed.has(hex) || (this.isStored(hash) && !this.#damaged.has(hex));
   }
 
-  /** Resolves when everything placed before the call is durable; callers of one moment share the work. */
+  /** Resolves when everything placed before the call is durable; simultaneous callers share one fsync. */
   sync(): Promise<void> {
     if (!this.#syncing) return this.#startSync();
-    // The one under way may have begun before our rename: wait for one that begins after it.
+    // The sync under way may have begun before the caller's rename: wait for one that begins after it.
     this.#nextSync ??= this.#syncing.then(
       () => this.#startSync(),
       () => this.#startSync(),
@@ -138,7 +137,7 @@ export class BlockFiles {
     return this.#nextSync;
   }
 
-  /** Begins a sync of the folder; those who come while it runs wait for the next. */
+  /** Begins a sync of the folder; calls during it wait for the next one. */
   #startSync(): Promise<void> {
     this.#nextSync = undefined;
     this.#syncing = this.disk.syncFolder(this.#folder).finally(() => {
@@ -147,7 +146,7 @@ export class BlockFiles {
     return this.#syncing;
   }
 
-  /** The bytes of a block's file, checked; in `into` if given. Throws `DamagedBlockError`. */
+  /** Returns the verified bytes of a block's file, in `into` if given. Throws `DamagedBlockError`. */
   async read(block: KnownBlock, into?: Buffer): Promise<Buffer> {
     const hex = block.hash.toString('hex');
     try {
@@ -160,12 +159,12 @@ export class BlockFiles {
     }
   }
 
-  /** Whether the database or a pin holds the file of a hash. */
+  /** Returns whether the database or a pin references the file of a hash. */
   isNeeded(hash: string): boolean {
     return this.#pins.has(hash) || this.isStored(Buffer.from(hash, 'hex'));
   }
 
-  /** Removes the file of a block that neither the database nor a pin holds. */
+  /** Removes the file of a block unless the database or a pin references it. */
   async remove(hash: string): Promise<void> {
     await this.#alone(hash, async () => {
       if (this.isNeeded(hash)) return;
@@ -173,14 +172,14 @@ export class BlockFiles {
     });
   }
 
-  /** Likewise, where its failure is nobody's concern: the next round of housekeeping removes the file. */
+  /** Like `remove`, but a failure is left to the next round of housekeeping. */
   async discard(hash: string): Promise<void> {
     await this.remove(hash).catch(() => {
       this.hasLeftovers = true;
     });
   }
 
-  /** Runs `change` when no other change of this hash's file runs. */
+  /** Runs `change` alone among the changes of this hash's file. */
   async #alone(hash: string, change: () => Promise<void>): Promise<void> {
     const before = this.#busy.get(hash) ?? Promise.resolve();
     const run = before.then(change, change);
@@ -193,7 +192,7 @@ export class BlockFiles {
   }
 }
 
-/** Codes of the file system that mean the bytes are lost. */
+/** Error codes of the file system that mean lost bytes. */
 const DAMAGE: Readonly<Record<string, string>> = {
   ENOENT: 'its file is missing',
   EIO: 'the disk cannot read it',
@@ -204,7 +203,7 @@ export interface IncomingFile {
   readonly file: DiskFile;
 }
 
-/** `bytes` when they are the block's. Throws `DamagedBlockError`. */
+/** Returns `bytes` if they are the block's. Throws `DamagedBlockError` otherwise. */
 export function verified(block: KnownBlock, bytes: Buffer): Buffer {
   const hex = block.hash.toString('hex');
   if (bytes.length !== block.sizeBytes)
@@ -214,7 +213,7 @@ export function verified(block: KnownBlock, bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** One block while its bytes arrive. */
+/** Writes one block while its bytes arrive. */
 export class BlockWriter {
   readonly #hash = createHash('sha256');
   #chunks: Uint8Array[] = [];
@@ -224,7 +223,7 @@ export class BlockWriter {
 
   constructor(private readonly files: BlockFiles) {}
 
-  /** Keeps a reference to `chunk`: it must not change afterwards. */
+  /** Adds bytes. Keeps a reference to `chunk`, which must not change afterwards. */
   async add(chunk: Uint8Array): Promise<void> {
     this.#hash.update(chunk);
     this.#chunks.push(chunk);
@@ -237,7 +236,7 @@ export class BlockWriter {
     }
   }
 
-  /** The staged block, pinned by its hash when it is a file. `place` resolves once it stands in its folder. */
+  /** Returns the staged block, pinned by its hash if it is a file. `place` resolves when the file is in its folder. */
   finish(): { readonly block: StagedBlock; readonly place: Promise<void> } {
     const hash = this.#hash.digest();
     const { sizeBytes } = this;
@@ -247,12 +246,12 @@ export class BlockWriter {
     return { block: { hash, sizeBytes }, place: this.#place(hash) };
   }
 
-  /** Drops what was written. */
+  /** Discards the written bytes. */
   async abandon(): Promise<void> {
     if (this.#incoming) await this.files.dropIncoming(this.#incoming);
   }
 
-  /** Brings the bytes to the disk and the file to its name; on a failure nothing of it stays. */
+  /** Writes the bytes and renames the file; removes it on failure. */
   async #place(hash: Buffer): Promise<void> {
     try {
       await this.#flush();
@@ -263,7 +262,7 @@ export class BlockWriter {
     if (this.#incoming) await this.files.place(hash, this.#incoming);
   }
 
-  /** Writes what was gathered; a block that stays small never gets here. */
+  /** Writes the gathered bytes to the file. Never called for a block that stays small. */
   async #flush(): Promise<void> {
     const chunks = this.#chunks;
     this.#chunks = [];

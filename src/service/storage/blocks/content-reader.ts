@@ -5,18 +5,18 @@ import type { BlockBuffers } from './block-buffers.ts';
 import { type BlockFiles, verified } from './blocks.ts';
 import type { BlockRow, Contents } from './contents.ts';
 
-/** Blocks looked up at once: even the longest file's list never stands in memory whole. */
+/** Block rows looked up at once; the complete list of a long file would take much memory. */
 const ROWS = 64;
 
-/** Where content is read from. */
+/** The sources of content. */
 export interface ReadingParts {
   readonly files: BlockFiles;
   readonly contents: Contents;
-  /** Given when each piece is needed only until the next one is asked for. */
+  /** Present if each chunk is needed only until the next one is requested. */
   readonly buffers: BlockBuffers | undefined;
 }
 
-/** The bytes of one block, checked against its hash; those of a file in `into` if given. Throws `DamagedBlockError`. */
+/** Returns the verified bytes of one block, those of a file in `into` if given. Throws `DamagedBlockError`. */
 export async function readBlock(
   files: BlockFiles,
   contents: Contents,
@@ -29,7 +29,7 @@ export async function readBlock(
   return verified(block, bytes);
 }
 
-/** The bytes of `range` of a content; the next block is read while the last one is taken. */
+/** Yields the bytes of `range` of a content; reads the next block while the caller processes the last one. */
 export async function* readContent(
   parts: ReadingParts,
   content: number,
@@ -57,7 +57,7 @@ export async function* readContent(
 
 interface Reading {
   readonly bytes: Promise<Buffer>;
-  /** To be called once the bytes are there and not needed any more. */
+  /** Releases the buffer; called when the bytes have been read and are no longer needed. */
   readonly release: () => void;
 }
 
@@ -70,12 +70,12 @@ function startReading(
   if (done) return undefined;
   const buffer = value.inline ? undefined : buffers?.take();
   const bytes = readBlock(files, contents, value, buffer);
-  // Whoever awaits it hears of a failure; until then it is not unhandled.
+  // The rejection is handled when the caller awaits `bytes`; until then it must not count as unhandled.
   bytes.catch(() => undefined);
   return { bytes, release: () => buffer && buffers?.giveBack(buffer) };
 }
 
-/** The blocks that hold the bytes of `range`, looked up as they are needed. */
+/** Yields the blocks that contain the bytes of `range`, looked up on demand. */
 function* blocksIn(
   contents: Contents,
   content: number,

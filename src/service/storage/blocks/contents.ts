@@ -4,7 +4,7 @@ import { insufficientSpace } from '../errors.ts';
 import type { StagedBlock } from './blocks.ts';
 import { hashOfBlocks } from './staging.ts';
 
-/** A block as the database knows it. */
+/** A block's row. */
 export interface BlockRow {
   readonly id: number;
   readonly hash: Buffer;
@@ -13,25 +13,25 @@ export interface BlockRow {
 }
 
 /**
- * Contents and their blocks, counted: a content lives as long as some revision holds it or some reader
- * reads it, a block as long as some content or upload session needs it. Call only inside a transaction
- * what changes something.
+ * Reference counts of contents and blocks. A content exists while a revision references it or a reader reads it, a
+ * block while a content or an upload session references it. Methods that change something must run inside a
+ * transaction.
  */
 export class Contents {
   readonly #sql: ReturnType<typeof statements>;
-  /** Contents being read: they stay until the reader is done, as an open file would. */
+  /** Number of readers of each content. Like an open file, a content exists until its last reader is done. */
   readonly #readers = new Map<number, number>();
 
   constructor(database: SqliteDatabase) {
     this.#sql = statements(database);
   }
 
-  /** The block with these bytes, if there is one. */
+  /** Returns the block with this hash. */
   block(hash: Buffer): BlockRow | undefined {
     return this.#sql.blockByHash.get(hash);
   }
 
-  /** The row of a staged block, new or not. */
+  /** Returns the row id of a staged block; adds the row if missing. */
   keepBlock(block: StagedBlock): number {
     const known = this.block(block.hash);
     if (known) return known.id;
@@ -42,7 +42,7 @@ export class Contents {
     return id;
   }
 
-  /** The content made of these blocks, new or not. */
+  /** Returns the row id of the content made of these blocks; adds the row if missing. */
   keep(blocks: readonly StagedBlock[]): number {
     const hash = hashOfBlocks(blocks);
     const known = this.#sql.contentByHash.get(hash);
@@ -55,44 +55,50 @@ export class Contents {
     return id;
   }
 
-  /** One more revision of `ns` has this content. Throws `insufficient_space` beyond the limit. */
-  hold(ns: number, content: number): void {
-    if (this.#sql.holdAgain.run(ns, content).changes > 0) return;
-    this.#sql.hold.run(ns, content);
+  /**
+   * Adds a reference from a revision of `ns`. The first one charges the quota. Throws `insufficient_space` beyond the
+   * limit.
+   */
+  addRevision(ns: number, content: number): void {
+    if (this.#sql.addRevision.run(ns, content).changes > 0) return;
+    this.#sql.addHolding.run(ns, content);
     if (this.#sql.charge.run({ ns, content }).changes === 0) throw insufficientSpace();
   }
 
-  /** One more file of `ns` has this content. The first one is paid for with its revision. Throws `insufficient_space`. */
+  /**
+   * Adds a reference from a live file of `ns`. The revision has paid for the first file; each further one charges the
+   * quota. Throws `insufficient_space`.
+   */
   addFile(ns: number, content: number): void {
     const files = this.#sql.addFiles.get({ ns, content, files: 1 })?.files ?? 0;
     if (files > 1 && this.#sql.charge.run({ ns, content }).changes === 0) throw insufficientSpace();
   }
 
-  /** One file less has it; its history still does. */
+  /** Removes the reference of a live file; its history still references the content. */
   dropFile(ns: number, content: number): void {
     const files = this.#sql.addFiles.get({ ns, content, files: -1 })?.files ?? 0;
     if (files > 0) this.#sql.refund.run({ ns, content });
   }
 
-  /** One revision less has it; what nothing needs any more goes away. */
-  letGo(transaction: Transaction, ns: number, content: number): void {
-    const left = this.#sql.letGo.get(ns, content);
+  /** Removes the reference of a revision, and what nothing references any more. */
+  dropRevision(transaction: Transaction, ns: number, content: number): void {
+    const left = this.#sql.dropRevision.get(ns, content);
     if (!left || left.revisions > 0) return;
     this.#sql.dropHolding.run(ns, content);
     this.#sql.refund.run({ ns, content });
     this.collect(transaction, content);
   }
 
-  /** Removes the content if nothing holds or reads it. */
+  /** Removes the content unless a revision or a reader references it. */
   collect(transaction: Transaction, content: number): void {
-    if (this.#readers.has(content) || this.#sql.isHeld.get(content)) return;
+    if (this.#readers.has(content) || this.#sql.isReferenced.get(content)) return;
     const blocks = this.#sql.blocksOf.all(content, 0, -1);
     this.#sql.dropContentBlocks.run(content);
     this.#sql.dropContent.run(content);
     for (const block of blocks) this.collectBlock(transaction, block);
   }
 
-  /** Removes the block if no content and no session needs it. */
+  /** Removes the block unless a content or a session references it. */
   collectBlock(transaction: Transaction, block: BlockRow): void {
     if (this.#sql.isNeeded.get(block.id, block.id)) return;
     if (block.inline) this.#sql.dropBytes.run(block.id);
@@ -101,49 +107,52 @@ export class Contents {
   }
 
   /**
-   * Of the next `count` contents after number `after`, those that no revision holds: a crash left them while they
-   * were read. `last` is where to go on, if there are more.
+   * Returns those of the next `count` contents after number `after` that no revision references: contents that were
+   * being read when the process crashed. `last` is the number to continue after, if there are more.
    */
-  unheld(after: number, count: number): { readonly unheld: number[]; readonly last: number | undefined } {
-    const looked = this.#sql.heldOrNot.all(after, count);
+  unreferenced(
+    after: number,
+    count: number,
+  ): { readonly contents: number[]; readonly last: number | undefined } {
+    const rows = this.#sql.references.all(after, count);
     return {
-      unheld: looked.filter(({ held }) => !held).map(({ id }) => id),
-      last: looked.length < count ? undefined : looked.at(-1)?.id,
+      contents: rows.filter(({ isReferenced }) => !isReferenced).map(({ id }) => id),
+      last: rows.length < count ? undefined : rows.at(-1)?.id,
     };
   }
 
-  /** Up to `count` blocks of a content, in order. */
+  /** Returns up to `count` blocks of a content, in order. */
   blocksOf(content: number, from: number, count: number): BlockRow[] {
     return this.#sql.blocksOf.all(content, from, count);
   }
 
-  /** The bytes of a block that lives in the database. */
+  /** Returns the bytes of a block that is stored in the database. */
   bytesOf(block: number): Buffer | undefined {
     return this.#sql.bytesOf.get(block)?.bytes;
   }
 
-  /** A content that is read stays until `stopReading`, whatever is removed. */
+  /** Keeps a content until `stopReading`, even if its last revision is removed. */
   startReading(content: number): void {
     this.#readers.set(content, (this.#readers.get(content) ?? 0) + 1);
   }
 
-  /** Whether something is being read. */
+  /** Whether any content is being read. */
   get hasReaders(): boolean {
     return this.#readers.size > 0;
   }
 
-  /** Whether that was the last reader of a content that nothing holds any more: then collect it. */
+  /** Returns whether that was the last reader of a content without a revision. The caller then has to collect it. */
   stopReading(content: number): boolean {
     const left = (this.#readers.get(content) ?? 1) - 1;
     if (left > 0) this.#readers.set(content, left);
     else this.#readers.delete(content);
-    return left <= 0 && this.#sql.isHeld.get(content) === undefined;
+    return left <= 0 && this.#sql.isReferenced.get(content) === undefined;
   }
 }
 
 const BLOCK_COLUMNS = 'block.id, block.hash, block.size AS sizeBytes, block.inline';
 
-/** Prepared statements over blocks, contents and who holds them. */
+/** Prepared statements over blocks, contents and their references. */
 function statements(database: SqliteDatabase) {
   type Id = { id: number };
   return {
@@ -169,16 +178,18 @@ function statements(database: SqliteDatabase) {
       `SELECT ${BLOCK_COLUMNS} FROM content_block JOIN block ON block.id = content_block.block
        WHERE content = ? AND position >= ? ORDER BY position LIMIT ?`,
     ),
-    heldOrNot: database.prepare<[after: number, limit: number], Id & { held: number }>(
-      `SELECT id, EXISTS (SELECT 1 FROM holding WHERE content = content.id) AS held
+    references: database.prepare<[after: number, limit: number], Id & { isReferenced: number }>(
+      `SELECT id, EXISTS (SELECT 1 FROM holding WHERE content = content.id) AS isReferenced
        FROM content WHERE id > ? ORDER BY id LIMIT ?`,
     ),
-    isHeld: database.prepare<[number]>('SELECT 1 FROM holding WHERE content = ? LIMIT 1'),
-    holdAgain: database.prepare<[number, number]>(
+    isReferenced: database.prepare<[number]>('SELECT 1 FROM holding WHERE content = ? LIMIT 1'),
+    addRevision: database.prepare<[number, number]>(
       'UPDATE holding SET revisions = revisions + 1 WHERE ns = ? AND content = ?',
     ),
-    hold: database.prepare<[number, number]>('INSERT INTO holding (ns, content, revisions) VALUES (?, ?, 1)'),
-    letGo: database.prepare<[number, number], { revisions: number }>(
+    addHolding: database.prepare<[number, number]>(
+      'INSERT INTO holding (ns, content, revisions) VALUES (?, ?, 1)',
+    ),
+    dropRevision: database.prepare<[number, number], { revisions: number }>(
       'UPDATE holding SET revisions = revisions - 1 WHERE ns = ? AND content = ? RETURNING revisions',
     ),
     addFiles: database.prepare<[{ ns: number; content: number; files: number }], { files: number }>(

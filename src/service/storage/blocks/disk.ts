@@ -1,24 +1,24 @@
 import { mkdir, open, opendir, rename, unlink } from 'node:fs/promises';
 
-/** What the block store asks of a file system: small, so that a test can make any step of it fail. */
+/** The file system operations that the block store uses. Few, so that a test can make each of them fail. */
 export interface Disk {
   makeFolder(path: string): Promise<void>;
-  /** A new, empty file; there must be none. */
+  /** Creates an empty file. Fails if it exists. */
   create(path: string): Promise<DiskFile>;
-  /** All of a file that should have `sizeBytes`, in `into` if given; fewer bytes when it is shorter. */
+  /** Returns a file's bytes, at most `sizeBytes`, in `into` if given; fewer when the file is shorter. */
   read(path: string, sizeBytes: number, into?: Buffer): Promise<Buffer>;
   rename(from: string, to: string): Promise<void>;
-  /** No error when there is none. */
+  /** Removes a file. Succeeds if there is none. */
   remove(path: string): Promise<void>;
-  /** Makes what was created, renamed and removed in a folder durable. */
+  /** Makes creations, renames and removals in a folder durable. */
   syncFolder(path: string): Promise<void>;
   names(folder: string): AsyncIterable<string>;
 }
 
-/** A file that is being written. */
+/** A file open for writing. */
 export interface DiskFile {
   append(chunks: readonly Uint8Array[]): Promise<void>;
-  /** Makes its bytes durable. */
+  /** Makes the written bytes durable. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export const localDisk: Disk = {
       close: () => handle.close(),
     };
   },
-  // By default not from Node's pool: blocks are large and handed on.
+  // Not from Node's buffer pool by default: blocks are large and live on.
   read: async (path, sizeBytes, into = Buffer.allocUnsafeSlow(sizeBytes)) => {
     await using handle = await open(path, 'r');
     const bytes = into.subarray(0, sizeBytes);
@@ -64,7 +64,7 @@ export const localDisk: Disk = {
   },
 };
 
-/** `writev` may write less than it was given, as on a disk that is filling up. */
+/** Writes all chunks. `writev` may write fewer bytes than given, for example on a nearly full disk. */
 async function appendAll(
   handle: Awaited<ReturnType<typeof open>>,
   chunks: readonly Uint8Array[],

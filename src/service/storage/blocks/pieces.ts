@@ -4,8 +4,8 @@ import type { BlockFiles } from './blocks.ts';
 import { release, type Staged, stage } from './staging.ts';
 
 /**
- * Takes in a body that is several pieces in a row, each for its place in a session. Throws `body/…` when it is
- * not the pieces' length or has another hash; then nothing of it stays.
+ * Stages a body that consists of several pieces, each for its own session. Throws `body/…`, and keeps nothing, if its
+ * length or hash is wrong.
  */
 export async function stagePieces(
   files: BlockFiles,
@@ -32,7 +32,7 @@ export async function stagePieces(
   }
 }
 
-/** A stream from which one length after the other is taken. */
+/** A stream that is read in portions of a given length. */
 class Source {
   readonly #iterator: AsyncIterator<Uint8Array>;
   #rest: Uint8Array | undefined;
@@ -44,7 +44,7 @@ class Source {
     this.#iterator = bytes[Symbol.asyncIterator]();
   }
 
-  /** The next bytes, as many as asked for. Throws `length_mismatch` when there are fewer. */
+  /** Yields the next `sizeBytes` bytes. Throws `length_mismatch` when there are fewer. */
   async *take(sizeBytes: number): AsyncGenerator<Uint8Array> {
     for (let leftBytes = sizeBytes; leftBytes > 0; ) {
       const chunk = await this.#next();
@@ -65,7 +65,7 @@ class Source {
     await this.#iterator.return?.();
   }
 
-  /** Bytes that are there, at least one; `undefined` at the end. */
+  /** Returns the next bytes, at least one; `undefined` at the end. */
   async #next(): Promise<Uint8Array | undefined> {
     while (!this.#rest?.length) {
       const next = await this.#iterator.next();

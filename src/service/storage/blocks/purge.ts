@@ -15,8 +15,8 @@ const TOMBSTONE_LIFE_MS = 30 * 24 * 60 * 60 * 1000;
 const TOMBSTONES_MAX = 1000;
 
 /**
- * The queue of revisions removed for ever (table `doomed`). Releases their contents step by step, also after a restart.
- * Tombstones are the deletions that remain of them (`deletion.forgotten`): only cursors still hear of one.
+ * The queue of permanently removed revisions (table `doomed`). Releases their contents step by step, also after a
+ * restart. Tombstones are the deletions that remain of them (`deletion.forgotten`), which only cursors still need.
  */
 export class Purge {
   readonly #sql: ReturnType<typeof statements>;
@@ -39,7 +39,7 @@ export class Purge {
   step(transaction: Transaction): void {
     for (const { number, ns, content } of this.#sql.some.all(STEP_REVISIONS)) {
       this.#sql.done.run(number);
-      this.contents.letGo(transaction, ns, content);
+      this.contents.dropRevision(transaction, ns, content);
     }
   }
 

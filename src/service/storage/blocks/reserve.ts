@@ -5,12 +5,12 @@ import { codeOf } from '../errors.ts';
 import { StorageError } from '../storage.ts';
 import type { Disk } from './disk.ts';
 
-/** Enough for the database to note the removal of some thousand files. */
+/** Size of the reserve, in bytes: the database can record the removal of some thousand files with it. */
 const RESERVE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Space kept back for removals: on a full disk not even a removal could be written down, and the disk would
- * stay full for ever.
+ * Disk space kept free for removals. Without it, not even a removal could be recorded on a full disk, which would then
+ * stay full.
  */
 export class Reserve {
   readonly #path: string;
@@ -24,25 +24,25 @@ export class Reserve {
     this.#path = join(dataDirectory, 'reserve');
   }
 
-  /** Whether no more can be committed. */
+  /** Whether the storage refuses new commits. */
   get isClosed(): boolean {
     return this.committer.isClosed;
   }
 
-  /** Commits an operation that makes room; on a full disk with the help of the reserve. */
+  /** Commits an operation that frees space. On a full disk it gives up the reserve first. */
   async commit<T>(operation: Operation<T>): Promise<T> {
     try {
       return await this.committer.run(operation);
     } catch (failure) {
       if (!(failure instanceof StorageError) || failure.refusal.tag !== 'insufficient_space') throw failure;
-      // It may fail, as the disk is full.
+      // May fail on a full disk.
       await this.#filling?.catch(() => undefined);
       await this.disk.remove(this.#path);
       return await this.committer.run(operation);
     }
   }
 
-  /** Keeps the space back again, if there is any. */
+  /** Restores the reserve if the disk has space. */
   fill(): Promise<void> {
     this.#filling ??= this.#fill().finally(() => {
       this.#filling = undefined;
@@ -50,12 +50,12 @@ export class Reserve {
     return this.#filling;
   }
 
-  /** Makes the file, unless it is there; a partial one would only be in the way. */
+  /** Creates the file unless it exists; removes an incomplete one. */
   async #fill(): Promise<void> {
     try {
       const file = await this.disk.create(this.#path);
       try {
-        // Random, as zeros may take no space.
+        // Random bytes, because some file systems store zeros without using space.
         await file.append([randomBytes(RESERVE_BYTES)]);
         await file.sync();
       } finally {

@@ -3,11 +3,11 @@ import { asRefusal } from '../errors.ts';
 import { type Incoming, StorageError } from '../storage.ts';
 import { type BlockFiles, BlockWriter, type StagedBlock } from './blocks.ts';
 
-/** Bytes that arrived whole and are durable, for a transaction to take up. Pinned until `release`. */
+/** Complete, durable bytes that no transaction has committed yet. Pinned until `release`. */
 export interface Staged {
   readonly blocks: readonly StagedBlock[];
   readonly sizeBytes: number;
-  /** Of these bytes alone. */
+  /** Content hash of these bytes alone. */
   readonly contentHash: string;
 }
 
@@ -15,13 +15,13 @@ export interface Staged {
 const PLACING_MAX = 4;
 
 /**
- * Takes in a body, block by block; memory stays at a few MiB whatever the size. Blocks end at multiples of
- * 4 MiB counted from `offset` before the first byte. Throws `body/…`, `insufficient_space`, or what the
- * body throws; then nothing of it stays.
+ * Stages a body block by block, with a few MiB of memory whatever its size. Blocks end at multiples of 4 MiB counted
+ * from `offset` before the first byte. Throws `body/…`, `insufficient_space`, or the error of the body, and then keeps
+ * nothing.
  */
 export async function stage(files: BlockFiles, body: Incoming, offset = 0): Promise<Staged> {
   const staging = new Staging(files, offset);
-  // Blocks that begin where the body's do have the hashes that its content hash is made of.
+  // For a body that begins at a block boundary, the content hash follows from the blocks' hashes.
   const hasher = offset % BLOCK_BYTES === 0 ? undefined : new ContentHasher();
   try {
     for await (const chunk of body.bytes) {
@@ -41,14 +41,14 @@ export async function stage(files: BlockFiles, body: Incoming, offset = 0): Prom
   }
 }
 
-/** The content hash of whole blocks in a row. */
+/** Returns the content hash of consecutive whole blocks. */
 export function hashOfBlocks(blocks: readonly { readonly hash: Uint8Array }[]): string {
   const hasher = new ContentHasher();
   for (const block of blocks) hasher.addBlock(block.hash);
   return hasher.digest();
 }
 
-/** Lets go of staged blocks; files that no transaction took up go away. */
+/** Unpins staged blocks, and removes files that no transaction has committed. */
 export async function release(files: BlockFiles, blocks: readonly StagedBlock[]): Promise<void> {
   const hashes = blocks.filter((block) => !block.bytes).map((block) => block.hash.toString('hex'));
   for (const hash of hashes) files.unpin(hash);
@@ -68,7 +68,7 @@ class Staging {
     private readonly offset: number,
   ) {}
 
-  /** Takes a chunk; resolves when there is room for the next. */
+  /** Adds a chunk; resolves when there is room for the next. */
   async add(chunk: Uint8Array): Promise<void> {
     for (let taken = 0; taken < chunk.length; ) {
       this.#writer ??= new BlockWriter(this.files);
@@ -81,7 +81,7 @@ class Staging {
     }
   }
 
-  /** All blocks, once they are durable. */
+  /** Returns all blocks when they are durable. */
   async finish(): Promise<readonly StagedBlock[]> {
     if (this.#writer) await this.#closeBlock();
     await Promise.all(this.#placing);
@@ -90,14 +90,14 @@ class Staging {
     return this.#blocks;
   }
 
-  /** Drops what came so far. */
+  /** Discards all bytes received so far. */
   async abandon(): Promise<void> {
     await this.#writer?.abandon();
     await Promise.all(this.#placing);
     await release(this.files, this.#blocks);
   }
 
-  /** Sends a full block on its way to the disk; the next one may arrive meanwhile. */
+  /** Starts writing a full block to the disk; the next one may arrive meanwhile. */
   async #closeBlock(): Promise<void> {
     const finished = this.#writer?.finish();
     this.#writer = undefined;

@@ -2,7 +2,7 @@ import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { revOf } from '../feed/ticks.ts';
 import type { Damage, DamagedFile } from './damage.ts';
 
-/** Files of one damage that are named; the others are counted. */
+/** Maximum number of files that one damage names; further ones are only counted. */
 const NAMED_MAX = 20;
 
 interface OwnerRow {
@@ -13,7 +13,7 @@ interface OwnerRow {
   readonly live: number;
 }
 
-/** Finds whose the damaged contents and blocks are. */
+/** Finds the files and sessions of damaged contents and blocks. */
 export class Owners {
   readonly #sql: ReturnType<typeof statements>;
 
@@ -24,13 +24,13 @@ export class Owners {
     this.#sql = statements(database);
   }
 
-  /** A damage of a whole content, with the files that have it. */
+  /** Returns the damage of a content, with the files that have it. */
   ofContent(what: string, content: number): Damage {
     const { count = 0 } = this.#sql.countOfContent.get(content) ?? {};
     return this.#damage(what, this.#sql.ofContent.all(content, NAMED_MAX), count);
   }
 
-  /** A damage of a block, with the files and the upload sessions that need it. */
+  /** Returns the damage of a block, with the files and upload sessions that reference it. */
   ofBlock(what: string, block: number): Damage[] {
     const sessions = this.#sql.sessions.all(block, NAMED_MAX);
     const { count = 0 } = this.#sql.countOfBlock.get(block) ?? {};

@@ -1,25 +1,25 @@
-/** A file of which a damage takes something, in one of its revisions. */
+/** A revision of a file that loses bytes. */
 export interface DamagedFile {
   readonly namespace: string;
   readonly path: string;
   readonly rev: string;
-  /** Whether this revision is what the path holds now, what it held before, or what was deleted from it. */
+  /** Whether the revision is current, an earlier one of its path, or deleted. */
   readonly state: 'current' | 'earlier' | 'deleted';
 }
 
-/** One thing that is not as it should be. */
+/** An inconsistency or loss that a check has found. */
 export interface Damage {
-  /** A sentence without a subject, as in `its bytes have changed`. */
+  /** A sentence without a subject, for example `its bytes have changed`. */
   readonly what: string;
-  /** At which path of which namespace, if it is a row of the tree. */
+  /** Namespace and path of a damaged row of the tree. */
   readonly at?: { readonly namespace: string; readonly path: string };
-  /** Files that lose bytes by it; none when it costs none. */
+  /** Files that lose bytes; empty when none does. */
   readonly files: readonly DamagedFile[];
-  /** How many more files there are than `files` names. */
+  /** Number of further files that lose bytes. */
   readonly moreFiles: number;
 }
 
-/** A damage that costs no file any bytes. */
+/** Returns a damage without loss of bytes. */
 export function rowDamage(what: string, at?: Damage['at']): Damage {
   return { what, files: [], moreFiles: 0, ...(at && { at }) };
 }

@@ -6,41 +6,41 @@ import { placeOf } from '../tree/places.ts';
 import type { Owners } from './block-owners.ts';
 import { type Damage, rowDamage } from './damage.ts';
 
-/** Messages of SQLite's own check, and rows of one kind, that are reported. */
+/** Maximum number of messages of SQLite's own check, and of damaged rows of one kind. */
 const REPORTED_MAX = 100;
 
 interface Found {
   readonly namespace: string | null;
   readonly path: string | null;
-  /** Of a damage that costs files their content. */
+  /** Content of a damage that costs files their bytes. */
   readonly content?: number;
 }
 
 const AT = `(SELECT name FROM namespace WHERE id = ns) AS namespace, path`;
 const NOWHERE = 'NULL AS namespace, NULL AS path';
 
-/** A large move or copy put it there, which is not through, or whose traces are not cleared away. */
+/** SQL: the row belongs to a large move or copy that is unfinished or not cleared away. */
 const ARRIVED = 'EXISTS (SELECT 1 FROM staging WHERE entry.seq BETWEEN staging.first AND staging.last)';
 
-/** Whether it was moved by the removal that took it along, the first one; NULL when none did. */
+/** SQL: whether the first removal that covers the row was a move; NULL when none covers it. */
 const TAKEN_BY_MOVE = `(
   SELECT moved FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
     AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0' ORDER BY removal.seq LIMIT 1)`;
 
-/** It is hidden, as a large move or copy is not through. */
+/** SQL: the row is hidden, because its large move or copy is not published. */
 const STAGED = `EXISTS (
   SELECT 1 FROM staging WHERE NOT published AND entry.seq BETWEEN staging.first AND staging.last)`;
 
-/** A file that is on its way, or has been moved: it counts at the other place. */
+/** SQL: the file is being moved or was moved, and counts at the other path. */
 const COUNTED_ELSEWHERE = `(
   EXISTS (
     SELECT 1 FROM staging WHERE NOT copies AND NOT published AND entry.seq BETWEEN staging.first AND staging.last)
   OR coalesce(${TAKEN_BY_MOVE}, 0))`;
 
-/** An older program has not put all words there: the next start does. */
+/** SQL: the index of words is complete. The first start after an upgrade completes it. */
 const HAS_WORDS = '(SELECT user_version FROM pragma_user_version) >= 8';
 
-/** Queries that find nothing in a sound database, and what it means when they do. */
+/** Queries that find nothing in a sound database, by the meaning of a result. */
 const QUERIES: Readonly<Record<string, string>> = {
   'it exists and is deleted at the same time': `SELECT ${AT.replace('ns)', 'entry.ns)').replace('path', 'entry.path')}
     FROM entry JOIN deletion USING (ns, parent, name_key) WHERE NOT ${ARRIVED}`,
@@ -130,7 +130,7 @@ const QUERIES: Readonly<Record<string, string>> = {
     WHERE horizon > (SELECT value FROM setting WHERE name = 'tick')`,
 };
 
-/** What is wrong with the rows of the database, as far as can be told without the blocks. */
+/** Yields the damages of the database's rows, as far as they show without reading blocks. */
 export function* rowDamages(database: SqliteDatabase, owners: Owners): Generator<Damage, void, undefined> {
   yield* guarded(() => pragmaDamages(database));
   for (const [what, sql] of Object.entries(QUERIES)) yield* guarded(() => found(database, owners, what, sql));
@@ -138,7 +138,7 @@ export function* rowDamages(database: SqliteDatabase, owners: Owners): Generator
   for (const table of ['entry', 'deletion', 'revision']) yield* guarded(() => nameDamages(database, table));
 }
 
-/** A damaged page ends one check, not all of them. */
+/** Turns a failure of one check into a damage, so that a damaged page does not end the others. */
 export function* guarded(check: () => Iterable<Damage>): Generator<Damage, void, undefined> {
   try {
     yield* check();
@@ -148,7 +148,7 @@ export function* guarded(check: () => Iterable<Damage>): Generator<Damage, void,
   }
 }
 
-/** What SQLite itself finds. */
+/** Yields the results of SQLite's own checks. */
 function* pragmaDamages(database: SqliteDatabase): Generator<Damage> {
   const rows = database.pragma(`integrity_check(${REPORTED_MAX})`) as { integrity_check: string }[];
   for (const { integrity_check: message } of rows)
@@ -167,7 +167,7 @@ function* found(database: SqliteDatabase, owners: Owners, what: string, sql: str
   }
 }
 
-/** Contents whose hash is not that of their blocks. */
+/** Yields contents whose hash does not match their blocks. */
 function* contentDamages(database: SqliteDatabase, owners: Owners): Generator<Damage> {
   const blocks = database.prepare<[number], { hash: Buffer }>(
     'SELECT hash FROM content_block JOIN block ON block.id = block WHERE content = ? ORDER BY position',
@@ -187,7 +187,7 @@ interface NamedRow {
   readonly path: string;
 }
 
-/** Rows whose key is not that of their path: nobody would find them. */
+/** Yields rows whose key does not match their path, so that lookups cannot find them. */
 function* nameDamages(database: SqliteDatabase, table: string): Generator<Damage> {
   const rows = database.prepare<[], NamedRow>(
     `SELECT (SELECT name FROM namespace WHERE id = ns) AS namespace, parent, name_key AS nameKey, name, path FROM ${table}`,

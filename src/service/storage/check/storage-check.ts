@@ -10,11 +10,11 @@ import { Owners } from './block-owners.ts';
 import type { Damage } from './damage.ts';
 import { guarded, rowDamages } from './rows.ts';
 
-/** Blocks looked up at once, and those that are read ahead while one is hashed. */
+/** Block rows looked up at once, and blocks read ahead while one is hashed. */
 const WINDOW_BLOCKS = 64;
 const READ_AHEAD_BLOCKS = 2;
 
-/** How far a check has come. */
+/** Progress of a check. */
 export interface CheckProgress {
   readonly blocks: number;
   readonly bytes: number;
@@ -23,8 +23,8 @@ export interface CheckProgress {
 }
 
 /**
- * Looks at every row and every byte of a data directory that no service has open, and changes nothing. Damages come
- * as they are found. Throws `DataDirectoryError` when it cannot be looked at.
+ * Reads every row and every byte of a data directory that no service has open, and changes nothing. Yields damages as
+ * they are found. Throws `DataDirectoryError` when the directory cannot be read.
  */
 export async function* checkStorage(
   dataDirectory: string,
@@ -43,7 +43,7 @@ export async function* checkStorage(
   }
 }
 
-/** Every block, in the database and on the disk. */
+/** Yields the damages of all blocks, in the database and on the disk. */
 async function* blockDamages(
   dataDirectory: string,
   database: SqliteDatabase,
@@ -72,11 +72,11 @@ async function* blockDamages(
 
 interface Reading {
   readonly block: BlockRow;
-  /** What is wrong with it. */
+  /** The damage; `undefined` for a good block. */
   readonly why: string | undefined;
 }
 
-/** All blocks, in order, each read and hashed; the next ones are read while one is hashed. */
+/** Reads and verifies all blocks in order; the next ones are read while one is hashed. */
 async function* readings(
   files: BlockFiles,
   contents: Contents,

@@ -1,34 +1,34 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type CursorOwner, StorageError } from '../storage.ts';
 
-/** Where a reader of a folder stands. */
+/** The position of a client in a listing or in its changes. */
 export interface CursorState {
   readonly ns: number;
   /** The folder's key; `''` is the root. */
   readonly key: string;
   readonly recursive: boolean;
   readonly includeDeleted: boolean;
-  /** Changes up to this number are known, or will be once the listing is through. */
+  /** The last change number that the client has, or will have at the end of the listing. */
   readonly seq: number;
-  /** Entries a page, as the first call asked. */
+  /** Entries per page, as requested by the first call. */
   readonly limit: number;
-  /** The last entry of a listing that is not through; `''` and `''` before the first. */
+  /** The last entry of an unfinished listing; `''` and `''` before the first. */
   readonly after?: { readonly parent: string; readonly nameKey: string };
 }
 
 const MAC_BYTES = 16;
 
-/** The data directory's tag, in hex. */
+/** Length of the data directory's tag, in hex digits. */
 const TAG_CHARS = 8;
 
-/** Turns positions into the opaque text clients keep, and back: signed, and bound to who got it. */
+/** Encodes positions as the opaque texts that clients keep, signed and bound to their owner, and decodes them. */
 export class Cursors {
   constructor(
     private readonly key: Buffer,
     private readonly directoryTag: string,
   ) {}
 
-  /** The text of a position; `owner` is an `ownerDigest`. */
+  /** Returns the text of a position; `owner` is an `ownerDigest`. */
   encode(owner: string, { ns, key, recursive, includeDeleted, seq, limit, after }: CursorState): string {
     const flags = (recursive ? 1 : 0) + (includeDeleted ? 2 : 0);
     const fields = [owner, ns, key, flags, seq, limit, ...(after ? [after.parent, after.nameKey] : [])];
@@ -37,7 +37,10 @@ export class Cursors {
     return Buffer.concat([head, this.#mac(payload), payload]).toString('base64url');
   }
 
-  /** Throws `malformed` for what was never a cursor, `reset` for one of another data directory. */
+  /**
+   * Decodes a cursor. Throws `malformed` for a text that was never a cursor, `reset` for a cursor of another data
+   * directory.
+   */
   decode(cursor: string): { readonly owner: string; readonly state: CursorState } {
     const bytes = Buffer.from(cursor, 'base64url');
     const tag = bytes.toString('latin1', 0, TAG_CHARS);
@@ -50,13 +53,13 @@ export class Cursors {
     return parsed(payload);
   }
 
-  /** Short, as a cursor is checked by us alone and guessing has to ask us each time. */
+  /** Returns a short signature: only this service checks it, so guessing takes a call for each attempt. */
   #mac(payload: Buffer): Buffer {
     return createHmac('sha256', this.key).update(payload).digest().subarray(0, MAC_BYTES);
   }
 }
 
-/** What a cursor keeps of its owner. */
+/** Returns the digest of an owner in a cursor. */
 export function ownerDigest({ namespace, account, app }: CursorOwner): string {
   return createHash('sha256')
     .update(JSON.stringify([namespace, account, app]))
@@ -64,12 +67,12 @@ export function ownerDigest({ namespace, account, app }: CursorOwner): string {
     .slice(0, 16);
 }
 
-/** The refusal of a cursor: one that never was, or one that has to start over. */
+/** Returns the refusal of a cursor. */
 export function refused(tag: 'reset' | 'malformed'): StorageError {
   return new StorageError({ kind: 'cursor', tag });
 }
 
-/** Signed, so it is one of ours: no field is missing. */
+/** The signature proves that davgate encoded the fields, so none is missing. */
 type Fields = [
   owner: string,
   ns: number,

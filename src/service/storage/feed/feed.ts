@@ -11,7 +11,7 @@ import {
 } from '../tree/tree-rows.ts';
 import type { CursorState } from './cursors.ts';
 
-/** What a listing shows: something that is there, or that it is gone. */
+/** A row of a listing: an entry or a deletion. */
 export type FeedRow = EntryRow | DeletionRow;
 
 export function isDeletion(row: FeedRow): row is DeletionRow {
@@ -23,22 +23,21 @@ type Position = NonNullable<CursorState['after']>;
 /** The part of a cursor that says which entries it covers. */
 export type FeedScope = Pick<CursorState, 'ns' | 'key' | 'recursive' | 'includeDeleted'>;
 
-/** Rows of other folders that one page looks through before it is given out, be it empty. */
+/** Rows of other folders that one page examines before it is returned, possibly empty. */
 const SCAN_MAX = 10_000;
 
-/** Pieces of a listing with nothing but what removals left, after which an empty page is given out. */
+/** Pieces of a listing with nothing but removed rows after which an empty page is returned. */
 const EMPTY_PIECES_MAX = 5;
 
-/** Rows fetched at once while looking through. */
+/** Rows fetched at once during a scan. */
 const CHUNK = 500;
 
 /**
- * Reads the tree as listings and changes do: every step one index range, whatever the folder's size.
- *
- * A folder's deletion is one change, and takes all below it along (service-api.md §9.4). When a folder stands where
- * something was deleted before, that deletion is told right before the folder: a reader who missed it would keep the
- * former children, as "a folder replaces, but keeps children". So nobody needs the deletions of what went with its
- * folder (`implied`), but who reads the children of one folder alone and never hears of that folder itself.
+ * Reads the tree for listings and changes. Every step reads one index range, whatever the folder's size. The deletion
+ * of a folder is one change that includes everything below it (service-api.md §9.4). When a folder exists where
+ * something was deleted before, that deletion precedes the folder: a client that missed the deletion would keep the
+ * former children. So deletions of entries that were deleted with their folder (`implied`) are needed only by clients
+ * that list the children of one folder and get no change for that folder itself.
  */
 export class Feed {
   readonly #sql: ReturnType<typeof statements>;
@@ -51,8 +50,8 @@ export class Feed {
   }
 
   /**
-   * Up to `limit` entries of a listing after a position, in the order of their keys, and where to go on if that is not
-   * all: there may be fewer of them than asked for, as rows that a removal left are passed over.
+   * Returns up to `limit` entries of a listing after a position, ordered by key, and the next position if there are
+   * more. There may be fewer, because rows of removed entries are skipped.
    */
   entries(
     scope: FeedScope,
@@ -74,7 +73,7 @@ export class Feed {
   #entriesAfter(scope: FeedScope, after: Position, limit: number): FeedRow[] {
     const { ns, key, recursive, includeDeleted } = scope;
     const { from, to } = below(ns, key);
-    // A bound of its own beside the position would keep SQLite from beginning there.
+    // A second lower bound would keep SQLite from starting at the position.
     const position = after.parent === '' ? { parent: from, nameKey: after.nameKey } : after;
     const arguments_ = { ns, from, to, ...position, limit };
     const entries = recursive ? this.#sql.tree.all(arguments_) : this.#sql.children.all(arguments_);
@@ -85,7 +84,7 @@ export class Feed {
     return [...entries, ...deletions].sort(byKey).slice(0, limit);
   }
 
-  /** A row as a listing has it: what a removal took along is a deletion, though its row is still among the entries. */
+  /** Returns a row as a listing shows it: an entry covered by a removal is a deletion, though its row still exists. */
   #shown({ includeDeleted }: FeedScope, row: FeedRow): FeedRow[] {
     if (isDeletion(row)) return this.removals.isDeletionForgotten(row) ? [] : [row];
     if (!this.removals.ofEntry(row)) return [row];
@@ -93,7 +92,7 @@ export class Feed {
     return deletion ? [deletion] : [];
   }
 
-  /** What changed after number `since`: at most `limit` rows, and up to which number they are all. */
+  /** Returns at most `limit` changes after number `since`, and the number up to which they are complete. */
   changes(
     scope: FeedScope,
     since: number,
@@ -114,19 +113,21 @@ export class Feed {
     return { rows, seq, hasMore: true };
   }
 
-  /** Whether anything the scope covers changed after number `since`, up to `latest`. */
+  /** Returns whether anything in the scope changed after number `since`, up to `latest`. */
   hasChanged({ ns, key, recursive }: FeedScope, since: number, latest: number): boolean {
     const { from, to } = below(ns, key);
     if (!recursive) return this.#sql.childChanged.get({ ns, from, since, latest }) !== undefined;
     return this.#sql.treeChanged.get({ ns, from, to, since, latest }) !== undefined;
   }
 
-  /** The next changes of the namespace, or of the folder alone when its children are all that is asked. */
+  /** Returns the next changes of the namespace, or of the folder alone for a listing of its children. */
   #changesAfter({ ns, key, recursive }: FeedScope, since: number, latest: number): FeedRow[] {
     const { from } = below(ns, key);
     const rows: FeedRow[] = recursive
       ? [
-          ...this.#sql.changes.all({ ns, since, latest, limit: CHUNK }).flatMap((row) => told(row, since)),
+          ...this.#sql.changes
+            .all({ ns, since, latest, limit: CHUNK })
+            .flatMap((row) => withEarlierDeletion(row, since)),
           ...this.#sql.deletionChanges.all({ ns, since, limit: CHUNK }),
         ]
       : [
@@ -137,16 +138,16 @@ export class Feed {
   }
 }
 
-/** Whether a change is one of the folder that is read, or below it. */
+/** Returns whether a change concerns the listed folder or, if recursive, an entry below it. */
 function isInScope({ key, recursive }: FeedScope, row: FeedRow): boolean {
   return !recursive || key === '' || keyOf(row) === key || row.parent.startsWith(`${key}/`);
 }
 
 /**
- * An entry as it is told to a reader who knows all changes up to number `since`: a folder that came back after the
- * deletion of what was there. The deletion has the number half a step before, so that a page may end between the two.
+ * Returns the changes that a client with all changes up to number `since` gets for an entry. A folder that replaces a
+ * deleted item is preceded by that deletion, half a number earlier, so that a page may end between the two.
  */
-function told(row: EntryRow, since: number): FeedRow[] {
+function withEarlierDeletion(row: EntryRow, since: number): FeedRow[] {
   const seq = row.seq - 0.5;
   if (!row.returned || since >= seq) return [row];
   const { ns, parent, nameKey, name, path, id } = row;
@@ -154,7 +155,7 @@ function told(row: EntryRow, since: number): FeedRow[] {
   return [{ ns, parent, nameKey, name, path, id, seq, ...deletion }, row];
 }
 
-/** SQLite compares the bytes of UTF-8, JavaScript UTF-16 units: they order emoji differently. */
+/** Compares in SQLite's order, the bytes of UTF-8; JavaScript's order of UTF-16 units differs for emoji. */
 function byKey(left: FeedRow, right: FeedRow): number {
   return (
     Buffer.compare(Buffer.from(left.parent), Buffer.from(right.parent)) ||
@@ -162,7 +163,7 @@ function byKey(left: FeedRow, right: FeedRow): number {
   );
 }
 
-/** Each reads along one index, in its order. */
+/** Prepared statements. Each reads along one index, in its order. */
 function statements(database: SqliteDatabase) {
   type Range = { ns: number; from: string; to: string; parent: string; nameKey: string; limit: number };
   type Since = { ns: number; since: number; limit: number };
@@ -172,7 +173,7 @@ function statements(database: SqliteDatabase) {
   const tree = '(parent, name_key) > (@parent, @nameKey) AND parent < @to';
   const page = 'ORDER BY parent, name_key LIMIT @limit';
   const later = 'seq > @since ORDER BY seq LIMIT @limit';
-  // Rows of a large move that is under way have higher numbers: there may be thousands.
+  // Rows of a large move in progress have higher numbers: there may be thousands.
   const upToLatest = 'seq > @since AND seq <= @latest ORDER BY seq LIMIT @limit';
   return {
     children: database.prepare<[Range], EntryRow>(
@@ -215,7 +216,7 @@ function statements(database: SqliteDatabase) {
   };
 }
 
-/** The joined tables share column names with `entry`: say which is meant. */
+/** Qualifies column names that the joined tables share with `entry`. */
 function entryWhere(clause: string): string {
   return clause.replaceAll(/\b(parent|name_key)\b/g, 'entry.$1').replaceAll('@entry.', '@');
 }

@@ -1,28 +1,28 @@
 import type { Change } from '../committer.ts';
 
-/** Told with whether something changed, or only the wait ends. */
+/** Called with whether something changed; `false` when the wait only ends. */
 export type Wake = (changed: boolean) => void;
 
-/** A folder that someone watches, or that is above such a one. */
+/** A watched folder, or a folder above one. */
 interface Watched {
   readonly above: Watched | undefined;
-  /** Its name's key in the folder above. */
+  /** Its name's key in its parent. */
   readonly name: string;
   readonly below: Map<string, Watched>;
-  /** Who watches its children alone. */
+  /** Waits for changes of its children alone. */
   readonly children: Set<Wake>;
-  /** Who watches all that is below it. */
+  /** Waits for changes of everything below it. */
   readonly tree: Set<Wake>;
 }
 
 /**
- * Those who wait for a change, found by the folder they watch: a commit wakes whom it concerns and looks
- * at no one else, however many wait and however many folders are watched.
+ * Waits for changes, indexed by the watched folder: a commit examines only the waits it concerns, however many others
+ * there are.
  */
 export class Watchers {
   readonly #roots = new Map<number, Watched>();
 
-  /** Calls `wake` once, at the next change the scope covers, unless the returned function is called before. */
+  /** Calls `wake` once, at the next change in the scope, unless the returned function is called before. */
   add(
     scope: { readonly ns: number; readonly key: string; readonly recursive: boolean },
     wake: Wake,
@@ -43,7 +43,7 @@ export class Watchers {
     };
   }
 
-  /** Wakes whoever watches something that changed. */
+  /** Wakes the waits for the given changes. */
   notify(changes: readonly Change[]): void {
     for (const change of changes) {
       const root = this.#roots.get(change.ns);
@@ -51,7 +51,7 @@ export class Watchers {
     }
   }
 
-  /** Ends every wait, with nothing changed. */
+  /** Ends every wait, without a change. */
   endAll(): void {
     for (const root of this.#roots.values()) wakeWithin(root, false);
   }
@@ -61,7 +61,7 @@ function folder(name: string, above: Watched | undefined): Watched {
   return { above, name, below: new Map(), children: new Set(), tree: new Set() };
 }
 
-/** From the root down. */
+/** Returns the names of a key, from the root down. */
 function namesOf(key: string): string[] {
   return key.split('/').slice(1);
 }
@@ -77,14 +77,14 @@ function wakeAbout(root: Watched, { key, tree }: Change): void {
     watched = next;
     wakeAll(watched.tree, true);
   }
-  // Who lists a folder must hear when the folder itself goes or comes back.
+  // A listing of children also reports that the folder itself was removed or restored.
   wakeAll(watched.children, true);
   if (tree) wakeWithin(watched, true);
 }
 
-/** Those who watch a folder, or anything below it. */
+/** Wakes the waits for a folder or anything below it. */
 function wakeWithin(top: Watched, changed: boolean): void {
-  // With a list in place of recursion: a path may have hundreds of names.
+  // A list instead of recursion: a path may have hundreds of names.
   const left = [top];
   for (let watched = left.pop(); watched; watched = left.pop()) {
     wakeAll(watched.children, changed);
@@ -93,7 +93,7 @@ function wakeWithin(top: Watched, changed: boolean): void {
   }
 }
 
-/** Each once: a commit may hold a thousand changes that concern the same thousands of waiting calls. */
+/** Calls each function once: a commit may contain a thousand changes that concern the same thousands of waits. */
 function wakeAll(wakes: Set<Wake>, changed: boolean): void {
   if (wakes.size === 0) return;
   const woken = [...wakes];
@@ -101,7 +101,7 @@ function wakeAll(wakes: Set<Wake>, changed: boolean): void {
   for (const wake of woken) wake(changed);
 }
 
-/** Takes out the folders that nobody watches any more. */
+/** Drops nodes of folders that are no longer watched. */
 function prune(from: Watched): void {
   for (let watched = from; watched.above; watched = watched.above) {
     const { above, name, below, children, tree } = watched;

@@ -32,9 +32,9 @@ interface Parts {
 }
 
 /**
- * Removes expired upload sessions, history past its retention, entries removed for ever, and what a crash left behind.
- * Each step is one short transaction in the queue of all commits, so that no call waits for more than one. Under load a
- * round gives up, and the next one continues.
+ * Removes expired upload sessions, expired history, permanently removed entries, and leftovers of a crash. Each step is
+ * one short transaction in the queue of all commits, so that no call waits for more than one. Under load a round gives
+ * up, and the next one continues.
  */
 export class Housekeeping {
   #round: Promise<void> | undefined;
@@ -94,24 +94,24 @@ export class Housekeeping {
   /** Removes contents that only readers had referenced, and block files without a row. */
   async #clearAfterCrash(): Promise<void> {
     const { contents, files, reserve, background, log } = this.parts;
-    // Reset first: what sets them from here on is new.
+    // Reset first, so that a value set during the search counts for the next one.
     this.mustSearchFiles = true;
     background.hasFailed = false;
     files.hasLeftovers = false;
     for (let after: number | undefined = 0; after !== undefined; ) {
       const from: number = after;
       if (reserve.isClosed) return;
-      const { unheld, last } = contents.unheld(from, WINDOW_CONTENTS);
-      if (unheld.length > 0)
+      const { contents: unreferenced, last } = contents.unreferenced(from, WINDOW_CONTENTS);
+      if (unreferenced.length > 0)
         await reserve.commit((transaction) => {
-          for (const content of unheld) contents.collect(transaction, content);
+          for (const content of unreferenced) contents.collect(transaction, content);
         });
       after = last;
     }
     let removed = 0;
     for await (const hash of files.hashes()) {
       if (reserve.isClosed) return;
-      // `remove` asks again whether a block or an upload needs the file, with nothing in between.
+      // `remove` checks again, without a pause, whether a block or an upload needs the file.
       if (!/^[0-9a-f]{64}$/.test(hash) || files.isNeeded(hash)) continue;
       await files.remove(hash);
       removed++;

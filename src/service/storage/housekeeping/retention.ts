@@ -65,7 +65,7 @@ export class Retention {
       for (let start = 0; start < replaced.length; start += STEP_ROWS) {
         const some = replaced.slice(start, start + STEP_ROWS);
         await this.reserve.commit(() => {
-          // Asked again: others have committed since.
+          // Checked again, because others have committed since.
           for (const { number } of some) if (this.#isReplaced(number, before)) this.purge.enqueue(number);
         });
       }
@@ -96,7 +96,7 @@ function statements(database: SqliteDatabase) {
       [ns: number, parent: string, nameKey: string, limit: number],
       { number: number }
     >(
-      // A large move or copy may have put a file there, and not have cleared the deletion away.
+      // A large move or copy may have put a file there without having cleared the deletion away.
       `SELECT number FROM revision WHERE ns = ? AND parent = ? AND name_key = ?
          AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.revision = revision.number)
        ORDER BY number LIMIT ?`,
@@ -107,7 +107,7 @@ function statements(database: SqliteDatabase) {
     revisions: database.prepare<[after: number, before: number, limit: number], { number: number }>(
       'SELECT number FROM revision WHERE number > ? AND number < ? ORDER BY number LIMIT ?',
     ),
-    // A later revision of the place, or a folder in it. What was deleted from it ends with its deletion.
+    // A later revision of the place, or a folder at it. Revisions of a deleted file expire with its deletion.
     isReplaced: database.prepare<[{ number: number; before: number }]>(
       `SELECT 1 FROM revision AS old WHERE old.number = @number AND (
          EXISTS (

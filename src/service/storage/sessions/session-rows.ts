@@ -5,14 +5,14 @@ export interface SessionRow {
   readonly id: string;
   readonly ns: number;
   readonly concurrent: number;
-  /** Bytes so far; of a concurrent session the total, once it is closed. */
+  /** Bytes received; of a concurrent session the total, which is known when it is closed. */
   readonly sizeBytes: number;
   readonly closed: number;
   readonly startedMs: number;
 }
 
 export interface PieceRow extends BlockRow {
-  /** Bytes of the file before it. */
+  /** Position in the file, in bytes. */
   readonly start: number;
 }
 

@@ -7,41 +7,41 @@ import type { Transaction } from '../committer.ts';
 import { StorageError, type StorageRefusal } from '../storage.ts';
 import { type PieceRow, type SessionRow, sessionStatements } from './session-rows.ts';
 
-/** How long a session lives from its start, ms (service-api.md §9.5). */
+/** Lifetime of a session from its start, in ms (service-api.md §9.5). */
 const SESSION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** The longest file there may be. */
+/** Maximum size of a file, in bytes. */
 const FILE_BYTES_MAX = 2 ** 41 - 2 ** 22;
 
-/** Sessions past their life, and pieces of them, that one transaction clears away: some 20 ms. */
+/** Expired sessions, and pieces of them, that one transaction clears away: some 20 ms. */
 const EXPIRED_SESSIONS_MAX = 50;
 const EXPIRED_PIECES_MAX = 500;
 
-/** A part that arrived: where it begins and its staged blocks, which end at multiples of 4 MiB. */
+/** A received part: its offset and its staged blocks, which end at multiples of 4 MiB. */
 export interface Part {
   readonly offset: number;
   readonly sizeBytes: number;
   readonly blocks: readonly StagedBlock[];
-  /** Whether it is the last one. */
+  /** Whether the part is the last one. */
   readonly close: boolean;
 }
 
-/** A block that several pieces add up to, made before the transaction that needs it. */
+/** A whole block made of several pieces, before the transaction that uses it. */
 export interface Joined {
   readonly start: number;
   readonly block: StagedBlock;
-  /** Those that are there already; a part's first block may come after them. */
+  /** The stored pieces; the first block of the part may follow them. */
   readonly pieces: readonly PieceRow[];
 }
 
-/** Since a block was joined of pieces, others have been added or they have gone: it has to be joined again. */
+/** The pieces of a joined block have changed since: it has to be joined again. */
 export class PiecesChanged extends Error {
   override readonly name = 'PiecesChanged';
 }
 
 /**
- * Upload sessions: bytes that are durable but belong to no file yet (service-api.md §9.5). Pieces never
- * cross a 4 MiB boundary; whole blocks are one piece as soon as they are complete.
+ * Upload sessions: durable bytes that belong to no file yet (service-api.md §9.5). Pieces never cross a 4 MiB boundary;
+ * a complete block becomes one piece.
  */
 export class Sessions {
   readonly #sql: ReturnType<typeof sessionStatements>;
@@ -53,7 +53,7 @@ export class Sessions {
     this.#sql = sessionStatements(database);
   }
 
-  /** Throws `session/not_found`, also when its time is over. */
+  /** Returns a session. Throws `session/not_found`, also for an expired one. */
   find(ns: number, id: string, nowMs: number): SessionRow {
     const session = this.#sql.find.get(id);
     if (session?.ns !== ns || session.startedMs + SESSION_LIFE_MS <= nowMs) throw refused('not_found');
@@ -67,7 +67,7 @@ export class Sessions {
     return { id, ns, concurrent: concurrent ? 1 : 0, sizeBytes: 0, closed: 0, startedMs: transaction.nowMs };
   }
 
-  /** Whether a part may be added at `offset`, as far as can be told before its bytes. Throws why not. */
+  /** Throws unless a part may be added at `offset`, as far as that shows before its bytes arrive. */
   checkOffset(session: SessionRow, offset: number): void {
     if (session.concurrent) {
       if (offset % BLOCK_BYTES !== 0) throw refused('concurrent_session_invalid_offset');
@@ -79,7 +79,10 @@ export class Sessions {
     if (offset > FILE_BYTES_MAX) throw refused('too_large');
   }
 
-  /** Adds a part, with the block it completes if that was in pieces. Throws why it may not, and `PiecesChanged`. */
+  /**
+   * Adds a part, and the block it completes if that was in pieces. Throws the refusal of an invalid part, and
+   * `PiecesChanged`.
+   */
   append(transaction: Transaction, session: SessionRow, part: Part, joined?: Joined): void {
     this.checkOffset(session, part.offset);
     const end = part.offset + part.sizeBytes;
@@ -98,13 +101,16 @@ export class Sessions {
     } else this.#sql.update.run(end, part.close ? 1 : 0, session.id);
   }
 
-  /** The pieces of the 4 MiB block that byte `offset` is in. */
+  /** Returns the pieces of the 4 MiB block that contains byte `offset`. */
   piecesAround(session: string, offset: number): PieceRow[] {
     const start = offset - (offset % BLOCK_BYTES);
     return this.#sql.pieces.all(session, start, start + BLOCK_BYTES);
   }
 
-  /** The pieces that a part's first block makes a whole block with; none where it does not, or is not the next one. */
+  /**
+   * Returns the pieces that a part's first block completes to a whole block; none if it does not, or does not follow
+   * them.
+   */
   piecesBefore(
     ns: number,
     id: string,
@@ -115,7 +121,7 @@ export class Sessions {
     return this.#endsAt(ns, id, offset) ? this.piecesAround(id, offset) : [];
   }
 
-  /** The pieces of the last block of a session that has `sizeBytes`; none where it is whole already. */
+  /** Returns the pieces of the last block of a session with `sizeBytes`; none if that block is whole already. */
   tailPieces(ns: number, id: string, sizeBytes: number): PieceRow[] {
     const pieces = this.#endsAt(ns, id, sizeBytes) ? this.piecesAround(id, sizeBytes) : [];
     return pieces.length > 1 ? pieces : [];
@@ -127,13 +133,13 @@ export class Sessions {
   }
 
   /**
-   * The blocks of a session that is complete at `offset`; `joined` stands for a tail in pieces. Throws why it is not,
-   * and `PiecesChanged`.
+   * Returns the blocks of a session that is complete at `offset`; `joined` replaces a last block in pieces. Throws the
+   * refusal of an incomplete session, and `PiecesChanged`.
    */
   complete(session: SessionRow, offset: number, joined?: Joined): StagedBlock[] {
     if (session.concurrent && !session.closed) throw refused('concurrent_session_not_closed');
     checkSize(session, offset);
-    // A file's block in pieces would end at the first of them.
+    // A block in pieces would make the file's block end after the first piece.
     if (!isOf(joined, this.tailPieces(session.ns, session.id, offset))) throw new PiecesChanged();
     const pieces = this.#sql.pieces.all(session.id, 0, joined?.start ?? offset);
     const blocks: StagedBlock[] = joined ? [...pieces, joined.block] : pieces;
@@ -142,18 +148,18 @@ export class Sessions {
     return blocks;
   }
 
-  /** Ends a session; blocks that no file took over go away. */
+  /** Ends a session, and removes blocks that no file has taken over. */
   drop(transaction: Transaction, session: string): void {
     this.#dropPieces(transaction, session, Number.MAX_SAFE_INTEGER);
     this.#sql.drop.run(session);
   }
 
-  /** Whether the time of some session is over. */
+  /** Returns whether some session has expired. */
   hasExpired(nowMs: number): boolean {
     return this.#sql.expired.get(nowMs - SESSION_LIFE_MS, 1) !== undefined;
   }
 
-  /** Clears some sessions away whose time is over; a large one goes piece by piece. */
+  /** Clears away some expired sessions; a large one piece by piece. */
   dropExpired(transaction: Transaction): void {
     let room = EXPIRED_PIECES_MAX;
     for (const { id } of this.#sql.expired.all(transaction.nowMs - SESSION_LIFE_MS, EXPIRED_SESSIONS_MAX)) {
@@ -163,7 +169,7 @@ export class Sessions {
     }
   }
 
-  /** Drops up to `limit` pieces of a session, the last ones first; how many. */
+  /** Drops up to `limit` pieces of a session, the last ones first. Returns their number. */
   #dropPieces(transaction: Transaction, session: string, limit: number): number {
     const pieces = this.#sql.lastPieces.all(session, limit);
     const first = pieces.at(-1);
@@ -173,7 +179,7 @@ export class Sessions {
     return pieces.length;
   }
 
-  /** What is known of a concurrent session's end binds its parts, and the other way round. */
+  /** Throws unless the part and the known end of a concurrent session fit together. */
   #checkConcurrent(session: SessionRow, part: Part): void {
     const end = part.offset + part.sizeBytes;
     const isLast = part.close || (session.closed && end === session.sizeBytes);
@@ -184,7 +190,7 @@ export class Sessions {
       throw refused('concurrent_session_invalid_offset');
   }
 
-  /** Puts one piece in place of those between `start` and `end`. */
+  /** Replaces the pieces between `start` and `end` by one. */
   #putPieces(
     transaction: Transaction,
     session: string,
@@ -199,7 +205,7 @@ export class Sessions {
   }
 }
 
-/** The refusal of a call on a session. */
+/** Returns the refusal of a call on a session. */
 export function refused(
   tag: Extract<StorageRefusal, { kind: 'session' }>['tag'],
   correctOffset?: number,
@@ -207,12 +213,12 @@ export function refused(
   return new StorageError({ kind: 'session', tag, ...(correctOffset !== undefined && { correctOffset }) });
 }
 
-/** Whether `joined` was made of just these pieces; of none, there is none. */
+/** Returns whether `joined` was made of exactly these pieces; without pieces there must be no joined block. */
 function isOf(joined: Joined | undefined, pieces: readonly PieceRow[]): boolean {
   return arePieces(joined?.pieces ?? [], pieces);
 }
 
-/** Whether these are the same pieces: the same bytes at the same places. */
+/** Returns whether two lists have the same pieces: the same bytes at the same offsets. */
 export function arePieces(ones: readonly PieceRow[], others: readonly PieceRow[]): boolean {
   return (
     ones.length === others.length &&
@@ -223,7 +229,7 @@ export function arePieces(ones: readonly PieceRow[], others: readonly PieceRow[]
   );
 }
 
-/** A client that lost an answer learns here where to go on. */
+/** Throws the correct offset, from which a client that lost an answer can continue. */
 function checkSize(session: SessionRow, offset: number): void {
   if (offset !== session.sizeBytes) throw refused('incorrect_offset', session.sizeBytes);
 }

@@ -22,19 +22,19 @@ import { storedFile } from '../tree/tree-rows.ts';
 import type { PieceRow } from './session-rows.ts';
 import { arePieces, type Joined, PiecesChanged, refused, type Sessions } from './sessions.ts';
 
-/** A session and the bytes its client believes it has. */
+/** A session and the number of bytes that the client believes it has. */
 export interface SessionPoint {
   readonly session: string;
   readonly offset: number;
 }
 
-/** Refusals without a session: there is no room for one, or the answer has no place to name it. */
+/** Refusals that keep no session: there is no room for one, or the answer cannot name it. */
 const NOT_KEPT: ReadonlySet<string> = new Set<StorageRefusal['tag']>([
   'insufficient_space',
   'too_many_write_operations',
 ]);
 
-/** Everything that brings bytes in: each call stages its bytes first and commits them when they are durable. */
+/** All calls that take bytes. Each stages its bytes first and commits them when they are durable. */
 export class Uploads {
   constructor(
     private readonly database: SqliteDatabase,
@@ -45,7 +45,10 @@ export class Uploads {
     private readonly clock: Clock,
   ) {}
 
-  /** Bytes whose commit is refused may stay in an upload session, which the refusal names (but see `NOT_KEPT`). */
+  /**
+   * Uploads a file. An upload session may keep the bytes of a refused commit; the refusal names it (but see
+   * `NOT_KEPT`).
+   */
   upload(
     ns: number,
     commit: Commit,
@@ -67,7 +70,7 @@ export class Uploads {
     });
   }
 
-  /** Opens a session with its first bytes; its id. */
+  /** Opens a session with its first bytes. Returns its id. */
   start(ns: number, kind: 'sequential' | 'concurrent', body: Incoming, close: boolean): Promise<string> {
     const concurrent = kind === 'concurrent';
     if (concurrent && close) throw refused('concurrent_session_close_not_allowed');
@@ -81,13 +84,13 @@ export class Uploads {
     });
   }
 
-  /** Adds a part. What can be refused without its bytes is refused before they are taken in. */
+  /** Adds a part. Refuses what it can before it takes the bytes. */
   append(ns: number, at: SessionPoint, body: Incoming, close: boolean): Promise<void> {
     this.sessions.checkOffset(this.sessions.find(ns, at.session, this.clock.now()), at.offset);
     return this.#staged(body, at.offset, (staged) => this.#append(ns, at, staged, close));
   }
 
-  /** Adds pieces to several sessions; those of one session in the order given. */
+  /** Adds pieces to several sessions; those of one session in the given order. */
   async appendBatch(
     ns: number,
     pieces: readonly SessionPiece[],
@@ -123,7 +126,7 @@ export class Uploads {
     }
   }
 
-  /** Makes a session a file, with the last bytes if there are some. */
+  /** Turns a session into a file, with the last bytes if there are any. */
   async finish(
     ns: number,
     { session, offset }: SessionPoint,
@@ -131,12 +134,12 @@ export class Uploads {
     body: Incoming,
   ): Promise<StoredFile> {
     const { concurrent, closed, sizeBytes } = this.sessions.find(ns, session, this.clock.now());
-    // Told before the body is taken in; a closed or concurrent session takes none.
+    // Refused before the body is read; a closed or concurrent session takes no further bytes.
     if (!concurrent && !closed && offset !== sizeBytes) throw refused('incorrect_offset', sizeBytes);
     const end = await this.#staged(body, offset, async (staged) => {
       if (staged.sizeBytes === 0) return offset;
       if (concurrent) throw refused('concurrent_session_data_not_allowed');
-      // Appended for good, whatever becomes of the commit: a second try comes with the new offset.
+      // The bytes stay appended even if the commit is refused: a retry comes with the new offset.
       await this.#append(ns, { session, offset }, staged, false);
       return offset + staged.sizeBytes;
     });
@@ -150,7 +153,7 @@ export class Uploads {
     });
   }
 
-  /** Closed sessions only; each entry succeeds or fails by itself, several in one transaction. */
+  /** Finishes closed sessions. Each entry succeeds or fails on its own, several in one transaction. */
   finishBatch(
     ns: number,
     entries: readonly (SessionPoint & { readonly commit: Commit })[],
@@ -158,7 +161,7 @@ export class Uploads {
     return inSteps(entries, (next) => untilUnchanged(() => this.#finishSome(ns, next)));
   }
 
-  /** Finishes the first of the entries, as many as one transaction takes. */
+  /** Finishes the first entries, as many as one transaction takes. */
   async #finishSome(
     ns: number,
     entries: readonly (SessionPoint & { readonly commit: Commit })[],
@@ -211,7 +214,7 @@ export class Uploads {
     });
   }
 
-  /** A session that holds the bytes of an upload. */
+  /** Stores the bytes of an upload in a new session. Returns its id. */
   #keepInSession(ns: number, staged: Staged): Promise<string> {
     return this.committer.run((transaction) => {
       const session = this.sessions.start(transaction, ns, false);
@@ -220,7 +223,7 @@ export class Uploads {
     });
   }
 
-  /** The block that the first bytes of a part complete, if earlier pieces of it are there. */
+  /** Returns the block that the first bytes of a part complete, if earlier pieces of it exist. */
   async #joinCompleted(
     ns: number,
     { session, offset }: SessionPoint,
@@ -230,12 +233,12 @@ export class Uploads {
     return await this.#join(session, pieces, blocks[0]);
   }
 
-  /** The last block of a session that ends at `offset`, when it is in pieces. */
+  /** Returns the last block of a session that ends at `offset`, if it is in pieces. */
   async #joinTail(ns: number, { session, offset }: SessionPoint): Promise<Joined | undefined> {
     return await this.#join(session, this.sessions.tailPieces(ns, session, offset), undefined);
   }
 
-  /** One block made of pieces that follow each other, if there are some. Throws `PiecesChanged`. */
+  /** Joins consecutive pieces to one block, if there are any. Throws `PiecesChanged`. */
   async #join(
     session: string,
     pieces: readonly PieceRow[],
@@ -254,14 +257,14 @@ export class Uploads {
       const [block] = blocks;
       return block && { start: first.start, block, pieces };
     } catch (failure) {
-      // Somebody else has joined them, or ended the session: they went while they were read.
+      // Another call has joined the pieces or ended the session while they were being read.
       const isGone = !arePieces(pieces, this.sessions.piecesAround(session, first.start));
       if (isGone && failure instanceof DamagedBlockError) throw new PiecesChanged();
       throw failure;
     }
   }
 
-  /** Takes in a body, and lets go of what `use` did not commit. */
+  /** Stages a body, and releases the blocks that `use` did not commit. */
   async #staged<T>(body: Incoming, offset: number, use: (staged: Staged) => Promise<T>): Promise<T> {
     const staged = await stage(this.files, body, offset);
     try {
@@ -280,7 +283,10 @@ export class Uploads {
   }
 }
 
-/** Runs `attempt` until no other call has changed the pieces of its session meanwhile; each such call got further. */
+/**
+ * Repeats `attempt` until no other call has changed the pieces of its session meanwhile. Each such call has made
+ * progress.
+ */
 async function untilUnchanged<T>(attempt: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

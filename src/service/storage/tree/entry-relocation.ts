@@ -5,10 +5,10 @@ import { freePlace, kindOf, type Store } from './entry-writes.ts';
 import { malformed, type Place, sizeChecked } from './places.ts';
 import { type EntryRow, keyOf } from './tree-rows.ts';
 
-/** Files and folders that one move or copy may take along (service-api.md §6.4). */
+/** Maximum number of files and folders that one move or copy includes (service-api.md §6.4). */
 export const ENTRIES_MAX = 10_000;
 
-/** Pieces of `Tree.entriesBelow` that may be looked through in a row. */
+/** Pieces of `Tree.entriesBelow` that may be read without a pause. */
 const PIECES_MAX = 2;
 
 export interface RelocationOptions {
@@ -16,13 +16,13 @@ export interface RelocationOptions {
   readonly autorename: boolean;
 }
 
-/** From where to where. */
+/** The source and target addresses of a move or copy. */
 export interface Pair {
   readonly from: string;
   readonly to: string;
 }
 
-/** What is to be moved or copied, and where it goes; `undefined` when it stays as it is. */
+/** The entry to move or copy, and its target; `undefined` when nothing changes. */
 export interface Relocation {
   readonly source: EntryRow;
   readonly target: Place | undefined;
@@ -47,8 +47,8 @@ export function relocateEntry(
 }
 
 /**
- * Returns whether pairs have together more than `max` files and folders to move or copy, or so many rows of what was
- * removed before that it takes long to find out.
+ * Returns whether the pairs together include more than `max` files and folders, or so many rows of earlier removals
+ * that counting them takes long.
  */
 export function isLarge(store: Store, ns: number, pairs: readonly Pair[], max: number): boolean {
   let entries = pairs.length;
@@ -66,7 +66,7 @@ export function isLarge(store: Store, ns: number, pairs: readonly Pair[], max: n
   return entries > max;
 }
 
-/** What is to be done for a pair. Throws its refusals, before anything changes. */
+/** Returns what a pair requires. Throws its refusals before anything changes. */
 export function planned(
   store: Store,
   ns: number,
@@ -76,12 +76,12 @@ export function planned(
   const source = sourceOf(store, ns, from);
   const asked = store.tree.locate(ns, to, 'write');
   if (!asked) throw malformed('write');
-  // The service does not change only the case of a name, and says it did.
+  // Like the real service, reports success for a move that changes only the case of a name, and changes nothing.
   if (!options.copy && asked.key === keyOf(source)) return { source, target: undefined };
   return { source, target: targetOf(store, ns, source, asked, options) };
 }
 
-/** What is to be moved; failures speak of the `from` side. */
+/** Returns the entry to move or copy. Its refusals concern the `from` side. */
 function sourceOf({ tree }: Store, ns: number, from: string): EntryRow {
   try {
     const place = tree.locate(ns, from, 'lookup');
@@ -94,7 +94,7 @@ function sourceOf({ tree }: Store, ns: number, from: string): EntryRow {
   }
 }
 
-/** Where it goes. Checked before anything changes, as a move begins with a removal. */
+/** Returns the target. Checked before anything changes, because a move begins with a removal. */
 function targetOf(
   { tree }: Store,
   ns: number,
@@ -113,7 +113,7 @@ function targetOf(
   return freePlace(tree, ns, asked, isFolder ? 'folder' : 'file', taken);
 }
 
-/** Puts one entry of the source where it goes; the parents are there or are made. */
+/** Writes one entry of the source at its target, after its parents. */
 function arrive(
   { tree }: Store,
   transaction: Transaction,
@@ -127,14 +127,17 @@ function arrive(
   return tree.putFile(transaction, row.ns, place, id === undefined ? file : { ...file, id, moved: true });
 }
 
-/** The place of a descendant of `source` once that is `target`. */
+/** Returns the new place of a descendant of `source`. */
 export function under(row: EntryRow, source: EntryRow, target: Place): Place {
   const parent = target.key + row.parent.slice(keyOf(source).length);
   const names = [...target.names, ...row.path.slice(source.path.length + 1).split('/')];
   return sizeChecked({ parent, nameKey: row.nameKey, key: parent + row.nameKey, names });
 }
 
-/** Returns whether one of several moves or copies changes what another one reads or changes, or something in it. */
+/**
+ * Returns whether one of several moves or copies changes an entry that another one reads or changes, or an entry below
+ * it.
+ */
 export function areDependent(pairs: readonly KeyPair[], { copy }: RelocationOptions): boolean {
   const sources = pairs.map(({ source }) => source);
   const targets = pairs.flatMap(({ source, target }) =>
@@ -148,13 +151,13 @@ export function areDependent(pairs: readonly KeyPair[], { copy }: RelocationOpti
   return targets.some((key) => isAtOrBelow(key, read)) || sources.some((key) => isBelow(key, all));
 }
 
-/** Keys of what is moved or copied, and of where it goes. */
+/** Keys of a source and of its target. */
 interface KeyPair {
   readonly source: string;
   readonly target: string | undefined;
 }
 
-/** The keys that pairs name, as far as they name something. */
+/** Returns the keys that the pairs name, without addresses that name nothing. */
 export function keysAsked({ tree }: Store, ns: number, pairs: readonly Pair[]): KeyPair[] {
   return pairs.flatMap(({ from, to }) => {
     const source = readable(() => tree.locate(ns, from, 'lookup'))?.key;
@@ -173,7 +176,7 @@ function isBelow(key: string, places: ReadonlySet<string>): boolean {
   return false;
 }
 
-/** Keys of the folders above a key, but for the root. */
+/** Yields the keys of the folders above a key, except the root. */
 export function* foldersAbove(key: string): Generator<string, void, undefined> {
   for (let end = key.lastIndexOf('/'); end > 0; end = key.lastIndexOf('/', end - 1)) yield key.slice(0, end);
 }
@@ -184,7 +187,7 @@ export function refused(
   return new StorageError({ kind: 'relocation', tag });
 }
 
-/** The value of `look`; `undefined` when it is refused. */
+/** Returns the value of `look`, or `undefined` when it is refused. */
 function readable<T>(look: () => T): T | undefined {
   try {
     return look();

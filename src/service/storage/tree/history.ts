@@ -6,7 +6,7 @@ import type { Store } from './entry-writes.ts';
 import { malformed, type Place, placeOf } from './places.ts';
 import { type EntryRow, storedRevision } from './tree-rows.ts';
 
-/** The revisions of a path, or of an id wherever it was, the newest first; also of what was deleted. */
+/** Returns the revisions of a path, or of an id at any path, newest first. Includes deleted files. */
 export function revisionsOf(
   store: Store,
   ns: number,
@@ -50,24 +50,24 @@ export function restoreRevision(
   const isOfPath = revision?.parent === place.parent && revision.nameKey === place.nameKey;
   if (!revision || !(isOfPath || revision.id === known?.id))
     throw new StorageError({ kind: 'revision', tag: 'invalid_revision' });
-  // What comes back has the letter case it had.
+  // A restored file gets the letter case that it had.
   const target = (isOfPath ? placeOf(revision.path, 'lookup') : undefined) ?? place;
   const { content, clientMs } = revision;
-  // The file may live on elsewhere, if it was moved: then this is another one.
+  // If the file was moved it still exists under its id; the restored one is then a new file.
   const file = tree.findById(ns, revision.id)
     ? { content, clientMs }
     : { content, clientMs, id: revision.id };
   return tree.putFile(transaction, ns, target, file);
 }
 
-/** The place of an address, also of what was deleted; it is never the root. */
+/** Returns the place of an address, also of a deleted file. Refuses the root. */
 function filePlace({ tree }: Store, ns: number, address: string): Place {
   const place = tree.locate(ns, address, 'lookup', true);
   if (!place) throw malformed('lookup');
   return place;
 }
 
-/** The number that `before_rev` stands for; beyond all numbers when there is none. */
+/** Returns the number of `before_rev`; without one, a number above all others. */
 function beforeNumber({ tree, directoryTag }: Store, ns: number, beforeRev: string | undefined): number {
   if (beforeRev === undefined) return Number.MAX_SAFE_INTEGER;
   const number = numberOf(beforeRev, directoryTag);

@@ -12,13 +12,16 @@ import type { Store } from './entry-writes.ts';
 import { splitKey } from './places.ts';
 import { type EntryRow, storedDeletion, storedOf } from './tree-rows.ts';
 
-/** Entries a page may have (service-api.md §6.1). */
+/** Maximum number of entries in a page (service-api.md §6.1). */
 const PAGE_MAX = 2000;
 
-/** Entries a page has when a latest cursor was asked for without a number. */
+/** Entries in a page after a latest cursor that was requested without a limit. */
 const PAGE_DEFAULT = 500;
 
-/** Cursors whose quiet is remembered, and their characters in all: a deep folder's cursor has tens of thousands. */
+/**
+ * Limits of the memory of unchanged cursors: their number, and their characters in all. The cursor of a deep folder has
+ * tens of thousands.
+ */
 const UNCHANGED_MAX = 10_000;
 const UNCHANGED_CHARACTERS_MAX = 8 * 1024 * 1024;
 
@@ -26,13 +29,13 @@ const UNCHANGED_CHARACTERS_MAX = 8 * 1024 * 1024;
 const START = { parent: '', nameKey: '' };
 
 /**
- * Listings with their cursors (service-api.md §9.4). A listing reads the tree as it is at each page; what
- * changed meanwhile follows as changes before it says that there is no more.
+ * Listings with their cursors (service-api.md §9.4). Each page reads the current tree; changes made meanwhile follow as
+ * changes before the last page.
  */
 export class Listings {
   readonly #feed: Feed;
   readonly #horizon: (ns: number) => number | undefined;
-  /** Up to which number nothing had changed for a cursor when it was last asked about. */
+  /** For each cursor the last number up to which nothing had changed. */
   readonly #unchanged = new LRUCache<string, number>({
     max: UNCHANGED_MAX,
     maxSize: UNCHANGED_CHARACTERS_MAX,
@@ -54,17 +57,17 @@ export class Listings {
     this.#horizon = (ns) => horizon.get(ns)?.horizon;
   }
 
-  /** The first page of a listing. Throws `lookup/…`. */
+  /** Returns the first page of a listing. Throws `lookup/…`. */
   first(ns: number, owner: CursorOwner, scope: ListingScope, limit: number): StoredPage {
     return this.#page(ownerDigest(owner), { ...this.#state(ns, scope, limit), after: START });
   }
 
-  /** A cursor that knows all there is now. Throws `lookup/…`. */
+  /** Returns a cursor from which only later changes follow. Throws `lookup/…`. */
   latest(ns: number, owner: CursorOwner, scope: ListingScope, limit = PAGE_DEFAULT): string {
     return this.cursors.encode(ownerDigest(owner), this.#state(ns, scope, limit));
   }
 
-  /** The page after a cursor. Throws `cursor/…`, and `lookup/…` when the folder went away. */
+  /** Returns the page after a cursor. Throws `cursor/…`, and `lookup/…` when the folder no longer exists. */
   next(owner: CursorOwner, cursor: string): StoredPage {
     const decoded = this.#decode(cursor);
     if (decoded.owner !== ownerDigest(owner)) throw refused('malformed');
@@ -88,7 +91,7 @@ export class Listings {
     return woken ?? false;
   }
 
-  /** A position at which nothing has been read. */
+  /** Returns the position before the first entry. */
   #state(ns: number, { path, recursive, includeDeleted }: ListingScope, asked: number): CursorState {
     const place = this.store.tree.locate(ns, path, 'lookup');
     const key = place?.key ?? '';
@@ -97,17 +100,20 @@ export class Listings {
     return { ns, key, recursive, includeDeleted, seq: this.ticks.last, limit };
   }
 
-  /** What a cursor says, when changes since it are still known. */
+  /** Decodes a cursor. Throws `reset` when changes since it have been dropped. */
   #decode(cursor: string): ReturnType<Cursors['decode']> {
     const decoded = this.cursors.decode(cursor);
     const horizon = this.#horizon(decoded.state.ns);
     const { seq } = decoded.state;
-    // A number we have not reached comes from before the data directory was put back from a backup.
+    // A number beyond ours comes from a time before the data directory was restored from a backup.
     if (horizon === undefined || seq < horizon || seq > this.ticks.last) throw refused('reset');
     return decoded;
   }
 
-  /** A cursor is polled again and again: only what came since the last time is looked through. */
+  /**
+   * Returns whether anything changed since the cursor. Clients poll a cursor repeatedly: each poll examines only newer
+   * changes.
+   */
   #isBehind(cursor: string, state: CursorState): boolean {
     if (state.after) return true;
     const row = state.key === '' ? undefined : this.store.tree.find(state.ns, splitKey(state.key));
@@ -117,10 +123,11 @@ export class Listings {
     return changed;
   }
 
-  /** The next page of a listing, or of the changes once the listing is through. */
+  /** Returns the next page of a listing, or of the changes after its end. */
   #page(owner: string, state: CursorState): StoredPage {
     const folder = this.#folder(state.ns, state.key);
-    // Its former children are told one by one as they are cleared away, and who reads on now would miss the others.
+    // A listing of one folder reports its former children one by one as they are cleared away: a reader that continues
+    // now would miss the others.
     if (folder && !state.recursive && this.store.removals.hasEmptied(folder, state.seq))
       throw refused('reset');
     if (!state.after) return this.#changes(owner, state);
@@ -134,7 +141,7 @@ export class Listings {
     };
   }
 
-  /** A page of changes. */
+  /** Returns a page of changes. */
   #changes(owner: string, state: CursorState): StoredPage {
     const { rows, seq, hasMore } = this.#feed.changes(state, state.seq, state.limit, this.ticks.last);
     return {
@@ -144,7 +151,7 @@ export class Listings {
     };
   }
 
-  /** The folder that is listed; `undefined` for the root. Throws when it is not one. */
+  /** Returns the row of the listed folder; `undefined` for the root. Throws unless it is a folder. */
   #folder(ns: number, key: string): EntryRow | undefined {
     if (key === '') return undefined;
     const row = this.store.tree.find(ns, splitKey(key));

@@ -14,43 +14,43 @@ import {
 import { wordsOf } from './name-words.ts';
 import type { Below, DeletionRow, EntryRow } from './tree-rows.ts';
 
-/** Where to look: below a key, at what is live or at what is deleted. */
+/** The scope of a search: live or deleted items below a key. */
 interface KeyRange extends Below {
   readonly deleted: boolean;
 }
 
-/** Rows of an index that one piece of a search takes out of the database: a few ms. */
+/** Index rows that one piece of a search reads: a few ms. */
 const PIECE_ROWS = 250;
 
-/** Rows of an index that SQLite goes through, and hands out only those that a filter lets pass, in a quarter of a piece. */
+/** Index rows that one filtered scan inside SQLite reads. */
 const SKIMMED_ROWS = 1000;
 
-/** A quarter of a piece. */
+/** Cost of a filtered scan, in rows of a piece. */
 const SKIMMED = PIECE_ROWS / 4;
 
-/** Words of the index that one round of housekeeping looks at, in windows. */
+/** Words of the index in one window, and windows that one round of housekeeping examines. */
 const WINDOW_WORDS = 1000;
 const WINDOWS_PER_ROUND = 100;
 
-/** Comes after every text that begins with what stands before it, and after that text alone. */
+/** The highest character: appended to a text, it sorts after every text with that prefix. */
 const AFTER_ALL = '\u{10FFFF}';
 const AFTER_EXACT = '\u0001';
 
 type FoundRow = EntryRow | DeletionRow;
 
-/** What a name or word is, or begins with. */
+/** The text that a name or word must equal or begin with. */
 type Text = Omit<Extract<NameLookup, { readonly text: string }>, 'by'>;
 
-/** What was found, and how much of a piece that took. */
+/** Results, and the number of rows that were read for them. */
 interface Piece {
   readonly found: readonly FoundRow[];
   readonly read: number;
 }
 
 /**
- * Finds files and folders by their names. Each word of a name leads to the name's key, and that to all that have this
- * name, so a move or a deletion changes nothing here. A word of a name that nothing has any more is cleared away by
- * housekeeping.
+ * Finds files and folders by their names. Each word leads to the keys of names that contain it, and each key to all
+ * items with that name, so a move or a deletion changes nothing here. Housekeeping removes words of names that no item
+ * has any more.
  */
 export class NameIndex {
   readonly #sql: ReturnType<typeof nameStatements>;
@@ -60,14 +60,14 @@ export class NameIndex {
     this.#sql = nameStatements(database);
   }
 
-  /** Something in `ns` has this name now. Only inside a transaction. */
+  /** Indexes a name that an item in `ns` has now. Call inside a transaction only. */
   add(ns: number, nameKey: string): void {
     for (const word of wordsOf(nameKey)) this.#sql.add.run(ns, word, nameKey);
   }
 
   /**
-   * What has a name of `lookup` that passes the filter, each once. Every step of the iteration reads a bounded number of rows,
-   * and gives what it has found, be it nothing; between two steps the tree may change.
+   * Yields each item once whose name is found by `lookup` and passes the filter. Each step reads a bounded number of
+   * rows, and may find nothing; the tree may change between two steps.
    */
   *find(scope: KeyRange, lookup: NameLookup, filter: NameFilter): Generator<FoundRow[], void, undefined> {
     let found: FoundRow[] = [];
@@ -97,7 +97,7 @@ export class NameIndex {
       const rows = this.#sql.names.all(here);
       const next = this.#sql.namesEnd.get(here);
       yield { found: [], read: SKIMMED + rows.length };
-      // A name with several words that begin alike comes once for each: the first one counts.
+      // A name with several words that begin alike appears once for each: only the first one counts.
       for (const { word, nameKey } of rows)
         if (filter.matches(nameKey) && isFirst(word, nameKey, lookup))
           yield* this.#named(scope, nameKey, () => true);
@@ -105,7 +105,7 @@ export class NameIndex {
     }
   }
 
-  /** How many items a lookup by a word goes through, up to `max`; so many names are `max`, whatever has them. */
+  /** Returns the number of items that a search by a word examines, at most `max`. `max` names count as `max` items. */
   countNamed({ ns, deleted }: Pick<KeyRange, 'ns' | 'deleted'>, text: Text, max: number): number {
     const range = { ns, word: text.text, end: endOf(text), limit: max };
     const names = this.#sql.countNames.get(range)?.rows ?? 0;
@@ -113,19 +113,19 @@ export class NameIndex {
     return this.#table(deleted).countNamed.get(range)?.rows ?? 0;
   }
 
-  /** How many items are below a folder, up to `max`. */
+  /** Returns the number of items below a folder, at most `max`. */
   countBelow({ deleted, ...range }: KeyRange, max: number): number {
     return this.#table(deleted).countBelow.get({ ...range, limit: max })?.rows ?? 0;
   }
 
-  /** Drops words of names that neither a live nor a deleted item has, up to a bounded number looked at. */
+  /** Examines a bounded number of words, and removes those of names that neither a live nor a deleted item has. */
   async dropUnused(reserve: Reserve): Promise<void> {
     for (let windows = 0; windows < WINDOWS_PER_ROUND && !reserve.isClosed; windows++) {
       const rows = this.#sql.words.all({ ...this.#lookedAt, limit: WINDOW_WORDS });
       const unused = rows.filter((row) => !this.#isUsed(row));
       if (unused.length > 0)
         await reserve.commit(() => {
-          // Asked again: others have committed since.
+          // Checked again, because others have committed since.
           for (const row of unused) if (!this.#isUsed(row)) this.#sql.drop.run(row);
         });
       const last = rows.at(-1);
@@ -143,7 +143,7 @@ export class NameIndex {
     return deleted ? this.#sql.deletions : this.#sql.entries;
   }
 
-  /** What has this name. */
+  /** Yields the items with this name. */
   *#named(
     { ns, from, to, deleted }: KeyRange,
     nameKey: string,
@@ -161,7 +161,7 @@ export class NameIndex {
     }
   }
 
-  /** What has a name that begins with `text`. */
+  /** Yields the items whose name begins with `text`. */
   *#namedLike(scope: KeyRange, text: string, filter: NameFilter): Generator<Piece, void, undefined> {
     const { namedLike, namedLikeEnd } = this.#table(scope.deleted);
     const range = { ...keysOf(scope), end: text + AFTER_ALL, limit: SKIMMED_ROWS, ...partsOf(filter) };
@@ -195,7 +195,7 @@ export class NameIndex {
     }
   }
 
-  /** Those of skimmed places that match. */
+  /** Returns the items at those places whose names match. */
   #matching({ ns, deleted }: KeyRange, places: readonly Place[], { matches }: NameFilter): Piece {
     const { row } = this.#table(deleted);
     const wanted = places.filter(({ nameKey }) => matches(nameKey));
@@ -206,23 +206,23 @@ export class NameIndex {
   }
 }
 
-/** The keys of a range, for a statement's parameters. */
+/** Returns the bounds of a range as statement parameters. */
 function keysOf({ ns, from, to }: KeyRange): Below {
   return { ns, from, to };
 }
 
-/** The longest parts, for `HAS_PARTS`: every text has an empty one. */
+/** Returns the longest parts, for `HAS_PARTS`. Missing ones are `''`, which every text contains. */
 function partsOf({ parts }: NameFilter): Parts {
   const [one = '', two = '', three = ''] = parts.toSorted((first, other) => other.length - first.length);
   return { one, two, three };
 }
 
-/** The end of what begins with a text, or is it. */
+/** Returns the end of the range of texts that equal a text or begin with it. */
 function endOf({ text, exact }: Text): string {
   return text + (exact ? AFTER_EXACT : AFTER_ALL);
 }
 
-/** Whether `word` is the first of a name's words, in the order of the index, that a lookup finds. */
+/** Returns whether `word` is the first word of the name, in index order, that the search finds. */
 function isFirst(word: string, nameKey: string, { text, exact }: Text): boolean {
   if (exact) return true;
   for (const other of wordsOf(nameKey))

@@ -16,13 +16,13 @@ export interface Place {
   readonly nameKey: string;
 }
 
-/** A place in the order of changes in each folder. */
+/** A place in the order of changes of each folder. */
 export interface ChildKey {
   readonly parent: string;
   readonly seq: number;
 }
 
-/** Texts that a name must have, of which `''` is in every one. */
+/** Texts that a name must contain; `''` is in every name. */
 export interface Parts {
   readonly one: string;
   readonly two: string;
@@ -47,7 +47,7 @@ type NameRange = Below & Limit & Parts & Place & { readonly end: string };
 type ChangeRange = Below & Limit & Parts & { readonly before: number };
 type FolderRange = Below & Limit & Parts & ChildKey;
 
-/** Statements over the names of what is live, or of what is deleted. `…End`: where the rows that one skims end. */
+/** Statements over the names of live or of deleted items. `…End`: where the rows that a filtered scan reads end. */
 export interface TableStatements {
   readonly named: Statement<
     [Limit & { ns: number; nameKey: string; after: string; to: string }],
@@ -67,10 +67,10 @@ export interface TableStatements {
 const HAS_PARTS = 'instr(nameKey, @one) > 0 AND instr(nameKey, @two) > 0 AND instr(nameKey, @three) > 0';
 const IN_RANGE = 'ns = @ns AND parent >= @from AND parent < @to';
 
-/** Where the rows of a page end; nothing when it is the last one. */
+/** SQL for the end of a page; no row when it is the last one. */
 const pageEnd = (page: string) => `SELECT * FROM (${page}) LIMIT 1 OFFSET @limit - 1`;
 
-/** Prepared statements over names and their words; each reads along one index, and a bounded number of its rows. */
+/** Prepared statements over names and their words. Each reads along one index, and a bounded number of rows. */
 export function nameStatements(database: SqliteDatabase) {
   const namesPage = `SELECT ns, word, name_key AS nameKey FROM word
     WHERE ns = @ns AND (word, name_key) > (@word, @nameKey) AND word < @end
@@ -100,14 +100,14 @@ export function nameStatements(database: SqliteDatabase) {
     ),
     entries: tableStatements(database, {
       table: 'entry',
-      // Of one namespace.
+      // One namespace.
       changes: 'entry INDEXED BY entry_change WHERE ns = @ns AND seq < @before',
       kept: 'true',
       select: SELECT_ENTRY,
     }),
     deletions: tableStatements(database, {
       table: 'deletion',
-      // Of all namespaces, so that what it reads is bounded too.
+      // All namespaces, so that the number of rows it reads is bounded too.
       changes: 'deletion INDEXED BY deletion_kept WHERE NOT forgotten AND seq < @before',
       kept: 'NOT forgotten',
       select: SELECT_DELETION,

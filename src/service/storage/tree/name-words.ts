@@ -1,22 +1,22 @@
 import { foldName } from '../../../util/path.ts';
 
-/** What separates words: anything but letters, marks and digits. */
+/** Words: sequences of letters, marks and digits. */
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 
 /** A character of a word. */
 const OF_WORD = /[\p{L}\p{M}\p{N}]/u;
 
-/** Symbols that nearly every name has: one of them alone tells no name from another. */
+/** Symbols that nearly every name contains: one of them alone distinguishes no names. */
 const COMMON_SYMBOLS = new Set(' ._-');
 
-/** A word of a text, where it stands in it, and its key. */
+/** A word of a text, its position, and its key. */
 export interface Word {
   readonly start: number;
   readonly end: number;
   readonly folded: string;
 }
 
-/** The words of a text in NFC, in order. */
+/** Returns the words of a text in NFC, in order. */
 export function wordsIn(text: string): Word[] {
   return Array.from(text.normalize('NFC').matchAll(WORD), ({ 0: word, index }) => ({
     start: index,
@@ -25,7 +25,7 @@ export function wordsIn(text: string): Word[] {
   }));
 }
 
-/** The symbols of a text that the index knows names by: each rare one, and each pair of common ones side by side. */
+/** Returns the symbols by which the index knows a text: each rare one, and each pair of adjacent common ones. */
 export function symbolsIn(text: string): string[] {
   const characters = Array.from(text.normalize('NFC'));
   return characters.flatMap((character, index) => {
@@ -36,7 +36,7 @@ export function symbolsIn(text: string): string[] {
   });
 }
 
-/** The different words and symbols of a name's key. */
+/** Returns the distinct words and symbols of a name's key. */
 export function wordsOf(nameKey: string): ReadonlySet<string> {
   return new Set([...wordsIn(nameKey).map(({ folded }) => folded), ...symbolsIn(nameKey)]);
 }

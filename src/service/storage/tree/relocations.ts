@@ -24,46 +24,46 @@ import type { Store } from './entry-writes.ts';
 import type { Place } from './places.ts';
 import { type EntryRow, keyOf } from './tree-rows.ts';
 
-/** Rows that one transaction makes, and pairs of a batch looked at in a row: some 20 ms, to hold nobody up. */
+/** Rows that one transaction creates, and pairs of a batch examined without a pause: some 20 ms. */
 const STEP_ROWS = 50;
 
 /**
- * How far ahead of the clock each try takes its numbers: that long it may take, in ms. It begins anew when that was too
- * short, and when others changed what it moves or came to where it goes.
+ * How far ahead of the clock each attempt reserves its numbers, in ms; an attempt must be done by then. The next
+ * attempt follows when the time was too short, or when others changed its source or target.
  */
 const RESERVED_AHEAD_MS = [60_000, 600_000, 6_000_000];
 
-/** How long a large one waits for those before it, in ms. */
+/** How long a large relocation waits for earlier ones, in ms. */
 const TURN_WAIT_MS_MAX = 30_000;
 
-/** What a move or copy will do, as far as it can be told before anything changes. */
+/** The effects of a move or copy that can be determined before anything changes. */
 interface Plan {
   readonly relocations: readonly Relocation[];
-  /** Where each goes, with the letter case of its parents. */
+  /** The path of each target, with the letter case of its parents. */
   readonly paths: readonly string[];
 }
 
-/** A row of the source, and where it goes. */
+/** A row of the source, and its target. */
 interface Step {
   readonly row: EntryRow;
   readonly place: Place;
   readonly path: string;
 }
 
-/** A large move or copy whose rows are made. */
+/** A large move or copy whose rows are being created. */
 interface Staged extends Plan {
   readonly ns: number;
   readonly options: RelocationOptions;
   readonly steps: readonly Step[];
   readonly range: NumberRange;
-  /** The last number that was given out before its source was read. */
+  /** The last number that was issued before its source was read. */
   readonly since: number;
 }
 
 /**
- * Moves and copies. A small one is one transaction with others. A large one makes its rows hidden, step by step
- * (`stagings.ts`), and a last small transaction publishes them, and removes the source of a move, if nobody changed
- * anything of the source or came to the target meanwhile. Large ones take turns.
+ * Moves and copies. A small one shares a transaction with others. A large one creates hidden rows step by step
+ * (`stagings.ts`); a last small transaction publishes them, and removes the source of a move, unless others have
+ * changed the source or the target meanwhile. Large ones take turns.
  */
 export class Relocations {
   #turn: Promise<unknown> = Promise.resolve();
@@ -77,13 +77,13 @@ export class Relocations {
     private readonly stepRows = STEP_ROWS,
   ) {}
 
-  /** Moves or copies one after the other in one change. Throws the refusal of the first that is refused. */
+  /** Moves or copies several entries as one change, one after the other. Throws the first refusal. */
   async together(ns: number, pairs: readonly Pair[], options: RelocationOptions): Promise<EntryRow[]> {
     const moved = await this.committer.run((transaction) => this.#small(transaction, ns, pairs, options));
     return moved ?? (await this.large(ns, pairs, options));
   }
 
-  /** As `together`, for one, within a transaction; `undefined` when it is large. */
+  /** Like `together` for one pair, within a transaction; returns `undefined` when it is large. */
   smallOne(
     transaction: Transaction,
     ns: number,
@@ -104,16 +104,16 @@ export class Relocations {
     return pairs.map((pair) => relocateEntry(this.store, transaction, ns, pair, options));
   }
 
-  /** As `together`, in many transactions of which the last one alone is seen. */
+  /** Like `together`, in many transactions, with effects that become visible in the last one. */
   large(ns: number, pairs: readonly Pair[], options: RelocationOptions): Promise<EntryRow[]> {
     const before = this.#turn;
     const done = this.#within(before).then(() => this.#large(ns, pairs, options));
-    // When this one gives up waiting, the next one still waits for those before.
+    // When this one stops waiting, the next one still waits for those before it.
     this.#turn = Promise.allSettled([before, done]).then(() => undefined);
     return done;
   }
 
-  /** Waits for a turn, but no longer than `TURN_WAIT_MS_MAX`. */
+  /** Waits for a turn, at most `TURN_WAIT_MS_MAX`. */
   async #within(turn: Promise<unknown>): Promise<void> {
     await waitAtMost(this.clock, TURN_WAIT_MS_MAX, turn, () => {
       throw tooBusy();
@@ -128,14 +128,14 @@ export class Relocations {
     throw tooBusy();
   }
 
-  /** What was moved or copied; `undefined` when others came in between. */
+  /** Returns the moved or copied entries; `undefined` when others interfered. */
   async #try(
     ns: number,
     pairs: readonly Pair[],
     options: RelocationOptions,
     aheadMs: number,
   ): Promise<EntryRow[] | undefined> {
-    // What an earlier one left takes space that this one may need.
+    // Rows of an interrupted relocation take space that this one may need.
     await this.store.stagings.work(this.reserve);
     this.#expectOpen();
     const since = this.ticks.last;
@@ -151,7 +151,10 @@ export class Relocations {
     });
   }
 
-  /** Throws `duplicated_or_nested_paths` when one pair needs what another one does: its rows cannot be told beforehand. */
+  /**
+   * Plans all pairs. Throws `duplicated_or_nested_paths` when one pair depends on another: its rows cannot be
+   * determined in advance.
+   */
   async #plan(ns: number, pairs: readonly Pair[], options: RelocationOptions): Promise<Plan> {
     const plan = await this.#planned(ns, pairs, options).catch((failure: unknown) => {
       const asked = pairs.length > 1 ? keysAsked(this.store, ns, pairs) : [];
@@ -175,7 +178,7 @@ export class Relocations {
     return { relocations, paths };
   }
 
-  /** All rows that are to be made, parents before their children. Throws `too_many_files`. */
+  /** Returns all rows to create, parents before their children. Throws `too_many_files`. */
   async #stepsOf(ns: number, { relocations, paths }: Plan): Promise<Step[]> {
     const steps: Step[] = [];
     for (const [index, { source, target }] of relocations.entries()) {
@@ -198,7 +201,7 @@ export class Relocations {
     return steps;
   }
 
-  /** Makes the next rows; whether there was room for all of them. */
+  /** Creates the next rows. Returns whether all of them could be created. */
   #stage(transaction: Transaction, { ns, options, steps, range }: Staged, start: number): boolean {
     const { copy } = options;
     if (start === 0) this.store.stagings.begin(ns, range, copy);
@@ -225,12 +228,12 @@ export class Relocations {
       if (!target) return source;
       transaction.changes.push({ ns, key: target.key, tree: true });
       const moved = tree.find(ns, target);
-      if (!moved) throw new Error('an entry is gone right after it was published');
+      if (!moved) throw new Error('an entry does not exist right after it was published');
       return moved;
     });
   }
 
-  /** Whether nothing has changed at the sources and targets, below them and above them, since they were looked at. */
+  /** Returns whether nothing has changed at, below or above the sources and targets since they were read. */
   #isUntouched({ ns, relocations, steps, range, since }: Staged): boolean {
     if (!this.ticks.isBelow(range) || this.store.stagings.count(ns, range) !== steps.length) return false;
     const keys = new Set(
@@ -252,7 +255,9 @@ export class Relocations {
   }
 }
 
-/** One target in each folder, as files often go to one folder: the first, which says how a new folder is spelt. */
+/**
+ * Returns the first target in each folder, as files often go to one folder; it determines the spelling of a new folder.
+ */
 function firstOfEachFolder(relocations: readonly Relocation[]): Iterable<Place> {
   const first = new Map<string, Place>();
   for (const { target } of relocations)

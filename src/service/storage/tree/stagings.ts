@@ -17,15 +17,13 @@ interface Staging extends NumberRange {
 }
 
 /**
- * Large moves and copies on their way. Their rows are made in the tables where they belong, in many small transactions,
- * under numbers from a range that is reserved above all that will be given out meanwhile. Rows with such numbers are
- * hidden from everybody (`notStaged`), until one change publishes them all: it moves the last number given out to the end
- * of the range, and readers of the feed meet them as the newest changes.
- *
- * Rows of a staging that was given up, also by a crash, are cleared away step by step, and so are the deletions at the
- * places of a published one. (To move a folder by one row, rows would have to know their folder by a number. Listings,
- * changes, search and history are ranges of paths, and clients are told each file that moved as a change of its own: so a
- * move has as many rows to write in any case.)
+ * Large moves and copies in progress. Their rows are created in the usual tables in many small transactions, with
+ * numbers from a range above all that are issued meanwhile. Rows with such numbers are hidden (`notStaged`) until one
+ * change publishes them all: it advances the last issued number to the end of the range, and readers of the feed get
+ * them as the newest changes. Rows of an abandoned staging, for example after a crash, are cleared away step by step,
+ * and so are the deletions at the paths of a published one. (A move could be one row only if rows referred to their
+ * folder by number. Listings, changes, search and history are ranges of paths, and clients get a change for each moved
+ * file, so a move has to write as many rows in any case.)
  */
 export class Stagings {
   readonly #sql: ReturnType<typeof statements>;
@@ -40,12 +38,12 @@ export class Stagings {
     this.#sql = statements(database);
   }
 
-  /** The numbers of those that are hidden: no change may have them. */
+  /** Number ranges of the hidden stagings; no change may take a number in them. */
   get ranges(): NumberRange[] {
     return this.#sql.hidden.all();
   }
 
-  /** Fills a staging with `fill`. What it does not publish is to be cleared away. */
+  /** Fills a staging with `fill`. Unless `fill` publishes it, its rows are cleared away afterwards. */
   async filling<T>({ first }: NumberRange, fill: () => Promise<T>): Promise<T> {
     this.#current = first;
     try {
@@ -59,7 +57,7 @@ export class Stagings {
     this.#sql.begin.run({ ns, first: range.first, last: range.last, copies: copy ? 1 : 0 });
   }
 
-  /** Makes a change to its rows, and notes how many more bytes that charges the namespace for. */
+  /** Changes rows of a staging, and records the bytes that this charges to the namespace. */
   charging<T>(ns: number, { first }: NumberRange, change: () => T): T {
     const before = this.#sql.usedBytes.get(ns)?.usedBytes ?? 0;
     const result = change();
@@ -68,12 +66,12 @@ export class Stagings {
     return result;
   }
 
-  /** How many of its rows are there: others may have come to their places. */
+  /** Returns the number of its rows that still exist; other changes may have replaced some. */
   count(ns: number, { first, last }: NumberRange): number {
     return this.#sql.count.get(ns, first, last)?.rows ?? 0;
   }
 
-  /** Keys of what changed in a namespace after number `since`, up to `latest`; they may be many. */
+  /** Yields the keys of changes in a namespace after number `since`, up to `latest`; there may be many. */
   changes(ns: number, since: number, latest: number): IterableIterator<{ readonly key: string }> {
     return this.#sql.changes.iterate({ ns, since, latest });
   }
@@ -82,17 +80,17 @@ export class Stagings {
     this.#sql.publish.run(first);
   }
 
-  /** Whether nothing is to be cleared away. */
+  /** Whether there is nothing to clear away. */
   get isEmpty(): boolean {
     return this.#next() === undefined;
   }
 
-  /** Clears away until nothing is left or the storage is closed; the next start goes on. */
+  /** Clears away until nothing is left or the storage is closed; the next start continues. */
   work(reserve: Reserve): Promise<void> {
     return this.#runner.run(reserve);
   }
 
-  /** Clears some more rows away, as far as the transaction has room for it. */
+  /** Clears away more rows, as many as the transaction has room for. */
   step(transaction: Transaction): void {
     const { room } = transaction;
     for (let next = this.#next(); next && room.rows > 0; next = this.#next()) {
@@ -109,7 +107,7 @@ export class Stagings {
     return this.#sql.next.get(this.#current ?? -1);
   }
 
-  /** Drops deletions at the places of what was published. */
+  /** Drops deletions at the paths of a published staging. */
   #dropDeletions({ ns, first, last, atNumber }: Staging, limit: number): number {
     const rows = this.#sql.arrived.all({ ns, first: Math.max(first, atNumber + 1), last, limit });
     for (const row of rows) this.#sql.dropDeletion.run(row);
@@ -118,7 +116,7 @@ export class Stagings {
     return rows.length;
   }
 
-  /** Drops rows of what was given up: entries first, as they refer to revisions. */
+  /** Drops rows of an abandoned staging: entries first, because they refer to revisions. */
   #dropRows(transaction: Transaction, staging: Staging, limit: number): number {
     const { ns, first, last, copies } = staging;
     const entries = this.#sql.arrived.all({ ns, first, last, limit });
@@ -128,7 +126,7 @@ export class Stagings {
       for (const { number, content } of revisions) {
         this.#sql.dropRevision.run(number);
         if (copies) this.contents.dropFile(ns, content);
-        this.contents.letGo(transaction, ns, content);
+        this.contents.dropRevision(transaction, ns, content);
       }
     });
     return entries.length + revisions.length;

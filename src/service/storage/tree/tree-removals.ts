@@ -10,15 +10,15 @@ import { below, type DeletionRow, type EntryRow, notStaged } from './tree-rows.t
 /** Rows that one step clears away: some 20 ms, so that other calls get their turn. */
 const STEP_ROWS = 200;
 
-/** Everything at `key` and below it up to change number `seq` is gone, though rows of it remain in the tables. */
+/** Everything at `key` and below it up to change number `seq` is removed, though its rows remain in the tables. */
 interface Removal {
   readonly ns: number;
   readonly key: string;
   readonly seq: number;
   readonly deletedMs: number;
-  /** The history goes too. */
+  /** Whether the history is removed too. */
   readonly forever: number;
-  /** The files live on elsewhere, and count there. */
+  /** Whether the files still exist at another path, and count there. */
   readonly moved: number;
   /** The table being cleared (0 entries, 1 deletions, 2 revisions), and the row after which to continue. */
   readonly phase: number;
@@ -31,7 +31,7 @@ type Placed = Pick<EntryRow, 'ns' | 'parent' | 'nameKey'>;
 
 /**
  * Removals of trees. Each takes effect at once by one row of its own, whatever the tree's size. The rows below it count
- * as gone from then on and are cleared away step by step, also after a restart.
+ * as removed from then on and are cleared away step by step, also after a restart.
  */
 export class TreeRemovals {
   readonly #sql: ReturnType<typeof statements>;
@@ -87,12 +87,12 @@ export class TreeRemovals {
     return this.#covering(folder, since + 1, false) !== undefined;
   }
 
-  /** Returns whether the entry at a place as of change number `seq` has been removed for ever. */
+  /** Returns whether the entry at a place as of change number `seq` has been removed permanently. */
   isForgotten(row: Placed, seq: number): boolean {
     return this.#covering(row, seq, true) !== undefined;
   }
 
-  /** Returns whether a revision has been removed for ever, with its place or with a later place of its file. */
+  /** Returns whether a revision has been removed permanently, with its place or with a later place of its file. */
   isRevisionForgotten(row: PlacedRevision): boolean {
     return this.#isRevisionForgottenBy(row, Number.MAX_SAFE_INTEGER);
   }
@@ -105,7 +105,7 @@ export class TreeRemovals {
     return seq !== Number.POSITIVE_INFINITY && !this.#hasOtherHistory(row, seq);
   }
 
-  /** Returns the number of the removal for ever that took a file's last place, or infinity. */
+  /** Returns the number of the permanent removal that took a file's last place, or infinity. */
   #endOfFile({ ns, id }: { readonly ns: number; readonly id: string }): number {
     if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return Number.POSITIVE_INFINITY;
     const ends: number[] = [];
@@ -116,13 +116,13 @@ export class TreeRemovals {
     return smallest(ends);
   }
 
-  /** Returns whether one of the removals for ever up to number `seq` took a revision. */
+  /** Returns whether one of the permanent removals up to number `seq` took a revision. */
   #isRevisionForgottenBy(row: PlacedRevision, seq: number): boolean {
     const ofPlace = this.#covering(row, row.number, true)?.seq ?? Number.POSITIVE_INFINITY;
     return ofPlace <= seq || this.#endOfFile(row) <= seq;
   }
 
-  /** Returns whether the removals for ever up to number `seq` left a revision of another file at a place. */
+  /** Returns whether the permanent removals up to number `seq` left a revision of another file at a place. */
   #hasOtherHistory({ ns, parent, nameKey, id }: Placed & { readonly id: string }, seq: number): boolean {
     const others = this.#sql.otherRevisions.all({ ns, parent, nameKey, id });
     return others.some((other) => !this.#isRevisionForgottenBy(other, seq));
@@ -157,7 +157,7 @@ export class TreeRemovals {
     if (removal) this.#toDeletion(transaction, removal, row);
   }
 
-  /** Purges the file of a deletion that was removed for ever, before another entry takes its place. */
+  /** Purges the file of a permanent deletion before another entry takes its place. */
   settleDeletion(transaction: Transaction, { ns, parent, nameKey }: Placed): void {
     if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return;
     for (const { id, seq, forgotten } of this.#sql.deletionAt.all({ ns, parent, nameKey })) {
@@ -167,9 +167,9 @@ export class TreeRemovals {
   }
 
   /**
-   * Notes that a file leaves a place with change number `seq`. Earlier removals for ever, made while the file was here,
-   * took its former places and not the file. Those places become tombstones now, because no row will later show that the
-   * file lived on.
+   * Records that a file leaves a place with change number `seq`. Earlier permanent removals, made while the file was
+   * here, took its former places and not the file. Those places become tombstones now, because no row will later show
+   * that the file still existed.
    */
   leave({ ns, id, seq }: { readonly ns: number; readonly id: string; readonly seq: number }): void {
     if (this.#sql.anyForever.get(ns, seq) === undefined) return;

@@ -2,7 +2,7 @@ import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { revOf } from '../feed/ticks.ts';
 import type { Stored, StoredDeletion, StoredFile, StoredFolder } from '../storage.ts';
 
-/** Where an item is or was, and which. */
+/** The place of a current or former item, and its identity. */
 interface Located {
   readonly ns: number;
   readonly parent: string;
@@ -12,11 +12,11 @@ interface Located {
   readonly id: string;
 }
 
-/** A live file or folder; the last five are of its revision, `null` for a folder. */
+/** A live file or folder. The last five columns are of its revision, `null` for a folder. */
 export interface EntryRow extends Located {
   readonly seq: number;
   readonly revision: number | null;
-  /** Of a folder: something was deleted from its place before. */
+  /** Of a folder: whether something was deleted at its place before. */
   readonly returned: number;
   readonly content: number | null;
   readonly hash: string | null;
@@ -42,12 +42,12 @@ export interface RevisionRow extends Located {
   readonly serverMs: number;
 }
 
-/** The condition that a number is none of a large move or copy that is not through: its rows are hidden. */
+/** SQL condition that hides rows of a large move or copy in progress: their numbers are reserved. */
 export function notStaged(number: string): string {
   return `NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND ${number} BETWEEN staging.first AND staging.last)`;
 }
 
-/** A SELECT of `EntryRow`s; what follows is its WHERE clause, where `entry` is the table. */
+/** SELECT of `EntryRow`s. A WHERE clause follows, in which `entry` is the table. */
 export const SELECT_ENTRY = `
   SELECT entry.ns, entry.parent, entry.name_key AS nameKey, entry.name, entry.path, entry.id, entry.seq,
     entry.revision, entry.returned, revision.content, content.hash, content.size AS sizeBytes,
@@ -61,7 +61,7 @@ export const SELECT_DELETION = `
     deleted_ms AS deletedMs
   FROM (
     SELECT * FROM deletion WHERE NOT EXISTS (
-      -- What a large move or copy has put there: the deletion is about to be cleared away.
+      -- A large move or copy has put an entry there; the deletion is about to be cleared away.
       SELECT 1 FROM staging CROSS JOIN entry AS arrived ON arrived.ns = deletion.ns
         AND arrived.parent = deletion.parent AND arrived.name_key = deletion.name_key
       WHERE published AND arrived.seq BETWEEN staging.first AND staging.last)) AS deletion`;
@@ -72,12 +72,12 @@ const SELECT_REVISION = `
   FROM (SELECT * FROM revision WHERE ${notStaged('revision.number')}) AS revision
     JOIN content ON content.id = revision.content`;
 
-/** The whole path's key: `path_lower` on the wire. */
+/** Returns the whole path's key: `path_lower` in the API. */
 export function keyOf(row: { readonly parent: string; readonly nameKey: string }): string {
   return row.parent + row.nameKey;
 }
 
-/** A live entry as the seam shows it. */
+/** Returns a live entry as `Storage` presents it. */
 export function storedOf(row: EntryRow, directoryTag: string): Stored {
   return row.revision === null ? storedFolder(row) : storedFile(row, directoryTag);
 }
@@ -87,13 +87,13 @@ export function storedFolder(row: EntryRow): StoredFolder {
   return { kind: 'folder', id, name, pathLower: keyOf(row), pathDisplay: path };
 }
 
-/** A live entry that is a file. */
+/** Returns a live file as `Storage` presents it. */
 export function storedFile(row: EntryRow, directoryTag: string): StoredFile {
   // The joined columns of a file are never null: its revision and content exist as long as it does.
   return storedRevision({ ...row, number: row.revision } as RevisionRow, directoryTag);
 }
 
-/** A revision as the file it was, at the path it had. */
+/** Returns a revision as the file it was, at its former path. */
 export function storedRevision(row: RevisionRow, directoryTag: string): StoredFile {
   return {
     kind: 'file',
@@ -119,14 +119,14 @@ export function storedDeletion(row: DeletionRow): StoredDeletion {
   };
 }
 
-/** Prepared statements over the tree of entries, what was deleted from it, and its history. */
+/** Prepared statements over the entries, the deletions and the history. */
 export function treeStatements(database: SqliteDatabase) {
   type At = [ns: number, parent: string, nameKey: string];
   return {
     find: database.prepare<At, EntryRow>(
       `${SELECT_ENTRY} WHERE entry.ns = ? AND entry.parent = ? AND entry.name_key = ?`,
     ),
-    // While a move is cleared away its former place has the id too.
+    // While a move is being cleared away, its former place has the id too.
     findById: database.prepare<[string], EntryRow>(
       `${SELECT_ENTRY} WHERE entry.id = ? ORDER BY entry.seq DESC`,
     ),
@@ -201,15 +201,15 @@ export function treeStatements(database: SqliteDatabase) {
   };
 }
 
-/** What lies below a folder: one range of the primary key, as each `parent` ends with a slash. */
+/** The range of everything below a folder in the primary key; each `parent` ends with a slash. */
 export interface Below {
   readonly ns: number;
   readonly from: string;
   readonly to: string;
 }
 
-/** The range of what lies below a key; `''` is the root. */
+/** Returns the range of everything below a key; `''` is the root. */
 export function below(ns: number, key: string): Below {
-  // '0' is the character after '/': what lies between begins with `key/`.
+  // '0' is the character after '/', so this range has all keys that begin with `key/`.
   return { ns, from: `${key}/`, to: `${key}0` };
 }

@@ -17,13 +17,13 @@ import {
 /** Entries read at once. */
 const BELOW_ROWS = 500;
 
-/** A file's content and what a commit says of it. */
+/** A file's content, and the properties that a commit sets. */
 export interface NewFile {
   readonly content: number;
   readonly clientMs: number;
-  /** The file keeps its id through overwriting, moving and restoring. */
+  /** Id of an existing file: overwriting, moving and restoring keep it. */
   readonly id?: string;
-  /** It was moved: it is counted as a file already. */
+  /** Whether the file was moved: it is already counted as a file. */
   readonly moved?: boolean;
 }
 
@@ -34,7 +34,7 @@ interface NewEntry {
   readonly revision: number | null;
 }
 
-/** Where an entry of a large move or copy goes, and under which number. */
+/** Target of an entry of a large move or copy, and its number. */
 export interface Arrival {
   readonly place: Place;
   readonly path: string;
@@ -43,8 +43,8 @@ export interface Arrival {
 }
 
 /**
- * The live tree of every namespace, what was deleted from it, and the revisions. Methods that take a
- * `Transaction` change it, and only inside one.
+ * The live tree of every namespace, the deletions, and the revisions. Methods that take a `Transaction` change them,
+ * and only inside it.
  */
 export class Tree {
   readonly #sql: ReturnType<typeof treeStatements>;
@@ -59,17 +59,17 @@ export class Tree {
     this.#sql = treeStatements(database);
   }
 
-  /** What is live at a place. */
+  /** Returns the live entry at a place. */
   find(ns: number, place: { readonly parent: string; readonly nameKey: string }): EntryRow | undefined {
     return this.#live(this.#sql.find.get(ns, place.parent, place.nameKey));
   }
 
-  /** What lives under an id in this namespace: ids are unique over all of them. */
+  /** Returns the live entry with an id, if it is in this namespace: ids are unique over all namespaces. */
   findById(ns: number, id: string): EntryRow | undefined {
     return this.#sql.findById.all(id).find((row) => row.ns === ns && this.#live(row));
   }
 
-  /** What was deleted there and is not forgotten. */
+  /** Returns the deletion at a place, unless it was removed permanently. */
   findDeletion(
     ns: number,
     place: { readonly parent: string; readonly nameKey: string },
@@ -79,47 +79,47 @@ export class Tree {
     return this.#taken(this.#sql.find.get(ns, place.parent, place.nameKey));
   }
 
-  /** Where a file or folder that is not live was last, unless it is forgotten. */
+  /** Returns the last deletion of an id that is not live, unless it was removed permanently. */
   findDeletionById(ns: number, id: string): DeletionRow | undefined {
     const [left] = this.#sql.findById.all(id);
     const row = this.#taken(left) ?? this.#sql.findDeletionById.get(id);
     return row?.ns === ns && !this.removals.isDeletionForgotten(row) ? row : undefined;
   }
 
-  /** Whether an id is live, or something of it is kept that could bring it back. */
+  /** Returns whether an id is live or can be restored. */
   isKnown(ns: number, id: string): boolean {
     const isKept = this.findById(ns, id) ?? this.findDeletionById(ns, id);
     return isKept !== undefined || this.revisions(ns, { id }, Number.MAX_SAFE_INTEGER, 1).length > 0;
   }
 
-  /** A revision by its number, whosever it is. */
+  /** Returns a revision of any namespace by its number. */
   revision(number: number): RevisionRow | undefined {
     return this.#sql.findRevision.get(number);
   }
 
-  /** A revision of this namespace. */
+  /** Returns a revision of this namespace. */
   findRevision(ns: number, number: number): RevisionRow | undefined {
     const row = this.revision(number);
     return row?.ns === ns && !this.removals.isRevisionForgotten(row) ? row : undefined;
   }
 
   /**
-   * The place that `address` names, a path, `id:…` or `id:…/path`; `undefined` is the root. With
-   * `deletedToo` an id finds where its file was last.
+   * Returns the place that `address` names, a path, `id:…` or `id:…/path`; `undefined` is the root. With `deletedToo`
+   * an id also finds the last place of a deleted file.
    */
   locate(ns: number, address: string, kind: 'lookup' | 'write', deletedToo = false): Place | undefined {
     if (!address.startsWith('id:')) return placeOf(address, kind);
     const slash = address.indexOf('/');
     const id = slash < 0 ? address : address.slice(0, slash);
     const row = this.findById(ns, id) ?? (deletedToo ? this.findDeletionById(ns, id) : undefined);
-    // WriteError has no not_found: an id that names nothing is no place to write to.
+    // WriteError has no not_found: an id without an item is a malformed path to write to.
     if (!row) throw kind === 'lookup' ? notFound() : malformed('write');
     return placeOf(row.path + (slash < 0 ? '' : address.slice(slash)), kind);
   }
 
   /**
-   * The stored path of the folder that is to hold `place`; missing ones are made. Throws
-   * `conflict/file_ancestor` when a file is in the way.
+   * Creates the missing parents of `place`, and returns the stored path of its folder. Throws `conflict/file_ancestor`
+   * when a parent is a file.
    */
   makeParents(transaction: Transaction, ns: number, place: Place): string {
     if (place.parent === '/') return '';
@@ -130,8 +130,8 @@ export class Tree {
   }
 
   /**
-   * Returns the path that something at `place` will have. Parents that are missing are noted in `made`, by their keys: the
-   * first path that needs one says how it is spelt. Throws as `makeParents`.
+   * Returns the path that an item at `place` will have. Missing parents are added to `made`, by their keys: the first
+   * path that needs a parent determines its spelling. Throws like `makeParents`.
    */
   pathAt(ns: number, place: Place, made: Map<string, string>): string {
     const name = place.names.at(-1);
@@ -144,13 +144,13 @@ export class Tree {
     return `${path}/${name}`;
   }
 
-  /** Makes a folder, and its parents, where nothing is. */
+  /** Creates a folder and its parents at a free place. */
   putFolder(transaction: Transaction, ns: number, place: Place, id = this.mintId()): EntryRow {
     const path = `${this.makeParents(transaction, ns, place)}/${place.names.at(-1)}`;
     return this.#put(transaction, ns, place, { path, id, seq: transaction.ticks.next(), revision: null });
   }
 
-  /** Makes a new revision of the file at `place`, whose parents are made; a folder must not be there. */
+  /** Creates a new revision of the file at `place`, and its parents. There must be no folder. */
   putFile(transaction: Transaction, ns: number, place: Place, file: NewFile): EntryRow {
     const existing = this.find(ns, place);
     const path = existing?.path ?? `${this.makeParents(transaction, ns, place)}/${place.names.at(-1)}`;
@@ -162,8 +162,8 @@ export class Tree {
   }
 
   /**
-   * Puts an entry of a tree that is moved or copied at its new place, and returns whether it did: not when something has
-   * come there, or the entry is gone or another one by now. It is hidden until its staging is published.
+   * Writes an entry of a moved or copied tree at its new place. Returns `false` when the place is taken, or the source
+   * entry was removed or replaced meanwhile. The row is hidden until its staging is published.
    */
   stage(transaction: Transaction, row: EntryRow, { place, path, seq, copy }: Arrival): boolean {
     const { ns, content, clientMs } = row;
@@ -177,8 +177,9 @@ export class Tree {
   }
 
   /**
-   * Moves the live entry and all below it to the deletions; the history stays, or is gone `forever`. A tree is gone for
-   * everybody at once, and its rows are cleared away later. With `moved` its files live on, and count, elsewhere.
+   * Turns a live entry and everything below it into deletions; the history stays, or is removed `forever`. A tree
+   * disappears at once, and its rows are cleared away later. With `moved` its files still exist, and count, at another
+   * path.
    */
   remove(
     transaction: Transaction,
@@ -196,7 +197,7 @@ export class Tree {
     transaction.changes.push({ ns, key, tree: row.revision === null });
   }
 
-  /** Takes away the history of a place where nothing is live, and of all below it. */
+  /** Removes the history of a place without a live entry, and of everything below it. */
   forget(transaction: Transaction, ns: number, { key }: Place): void {
     this.removals.begin(
       transaction,
@@ -205,7 +206,10 @@ export class Tree {
     );
   }
 
-  /** The live entries below a key, parents before their children, in pieces: between two of them the tree may change. */
+  /**
+   * Yields the live entries below a key, parents before their children, in pieces; the tree may change between two
+   * pieces.
+   */
   *entriesBelow(ns: number, key: string): Generator<readonly EntryRow[], void, undefined> {
     const { from: parent, to } = below(ns, key);
     let after = { parent, nameKey: '' };
@@ -218,7 +222,7 @@ export class Tree {
     }
   }
 
-  /** Revisions with numbers below `before`, the newest first. */
+  /** Returns revisions with numbers below `before`, newest first. */
   revisions(
     ns: number,
     of: { readonly id: string } | { readonly parent: string; readonly nameKey: string },
@@ -236,7 +240,7 @@ export class Tree {
     return row && !this.removals.ofEntry(row) ? row : undefined;
   }
 
-  /** What a removal took along, whose row is still there. */
+  /** Returns the deletion that a removed row will become, while the row still exists. */
   #taken(row: EntryRow | undefined): DeletionRow | undefined {
     return row && this.removals.asDeletion(row);
   }
@@ -246,12 +250,12 @@ export class Tree {
     this.#sql.dropDeletion.run(ns, place.parent, place.nameKey);
     transaction.changes.push({ ns, key: place.key, tree: false });
     const row = this.find(ns, place);
-    if (!row) throw new Error('an entry is gone right after it was written');
+    if (!row) throw new Error('an entry does not exist right after it was written');
     return row;
   }
 
   #putRow(transaction: Transaction, ns: number, { parent, nameKey }: Place, entry: NewEntry): void {
-    // A row that a removal left has to go, as places are unique; so has one of the same file, to be told once.
+    // Rows that a removal left are in conflict with unique places, and those of the same file would be reported twice.
     const left = [this.#sql.find.get(ns, parent, nameKey), ...this.#sql.findById.all(entry.id)];
     for (const row of left) if (row) this.removals.settle(transaction, row);
     this.removals.settleDeletion(transaction, { ns, parent, nameKey });
@@ -266,7 +270,7 @@ export class Tree {
     file: NewFile & { readonly id: string; readonly path: string; readonly number: number },
   ): void {
     const { content, clientMs, moved, id, path, number } = file;
-    this.contents.hold(ns, content);
+    this.contents.addRevision(ns, content);
     if (!moved) this.contents.addFile(ns, content);
     const name = nameIn(path);
     this.#sql.addRevision.run({ number, ns, parent, nameKey, name, path, id, content, clientMs, serverMs });

@@ -1,12 +1,12 @@
 import type { MigrationProgress } from '../../../util/sqlite/migrations.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 
-/** Rows that are copied between two reports of the progress: less than a second. */
+/** Rows copied between two progress reports: less than a second. */
 const STEP_ROWS = 50_000;
 
 const COLUMNS = 'ns, parent, name_key, name, path, id, seq, revision, returned';
 
-/** Each takes about a second for a million rows. */
+/** Indexes; each takes about a second for a million rows. */
 const INDEXES = [
   'CREATE INDEX entry_change ON entry (ns, seq)',
   'CREATE INDEX entry_child_change ON entry (ns, parent, seq)',
@@ -22,8 +22,8 @@ interface Key {
 }
 
 /**
- * Makes the table of entries anew without its unique ids: SQLite drops a UNIQUE only with its table. Tells nothing of an
- * empty one, which every new data directory has.
+ * Recreates the table of entries without unique ids, because SQLite drops a UNIQUE only with its table. Reports no
+ * progress for an empty table, which every new data directory has.
  */
 export function* allowEqualIds(database: SqliteDatabase): Generator<MigrationProgress, void, undefined> {
   const total = Number(database.prepare('SELECT count(*) FROM entry').pluck().get());

@@ -1,7 +1,7 @@
 import type { MigrationProgress } from '../../../util/sqlite/migrations.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 
-/** Contents whose files are counted between two reports of the progress: less than a second. */
+/** Contents counted between two progress reports: less than a second. */
 const STEP_CONTENTS = 50_000;
 
 interface Holding {
@@ -9,7 +9,10 @@ interface Holding {
   readonly content: number;
 }
 
-/** Counts how many files of a namespace have each content: each counts for the quota, and history alone counts once. */
+/**
+ * Counts the files of a namespace with each content. Each file counts for the quota; a content of history alone counts
+ * once.
+ */
 export function* countFiles(database: SqliteDatabase): Generator<MigrationProgress, void, undefined> {
   database.exec('ALTER TABLE holding ADD COLUMN files INTEGER NOT NULL DEFAULT 0');
   const total = Number(database.prepare('SELECT count(*) FROM holding').pluck().get());

@@ -2,12 +2,12 @@ import type { MigrationProgress } from '../../../util/sqlite/migrations.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { wordsOf } from '../tree/name-words.ts';
 
-/** Names that are indexed between two reports of the progress: about a second. */
+/** Names indexed between two progress reports: about a second. */
 const STEP_NAMES = 50_000;
 
 const TABLES = ['entry', 'deletion'] as const;
 
-/** The names of a table's items, each once. */
+/** The distinct names of a table's items. */
 const NAMES = {
   entry: 'SELECT DISTINCT ns, name_key FROM entry WHERE true',
   deletion: 'SELECT DISTINCT ns, name_key FROM deletion WHERE NOT forgotten',
@@ -18,14 +18,14 @@ interface NameRow {
   readonly nameKey: string;
 }
 
-/** Tells SQL the words of a name's key, as a JSON array: `words_of(name_key)`. */
+/** Defines the SQL function `words_of(name_key)`, which returns the words of a name's key as a JSON array. */
 export function defineWordsOf(database: SqliteDatabase): void {
   database.function('words_of', { deterministic: true }, (nameKey) =>
     JSON.stringify([...wordsOf(String(nameKey))]),
   );
 }
 
-/** Puts the names of all items into the index of words, as far as they are not there. */
+/** Adds the missing names of all items to the index of words. */
 export function* indexNames(database: SqliteDatabase): Generator<MigrationProgress, void, undefined> {
   defineWordsOf(database);
   const count = (table: keyof typeof NAMES) =>
@@ -40,7 +40,7 @@ export function* indexNames(database: SqliteDatabase): Generator<MigrationProgre
   }
 }
 
-/** Indexes the names of a table step by step; how many each step took. */
+/** Indexes the names of a table step by step; yields the size of each step. */
 function* indexTable(
   database: SqliteDatabase,
   table: keyof typeof NAMES,

@@ -3,13 +3,13 @@ import type { MigrationProgress } from '../../../util/sqlite/migrations.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { alternatives } from '../tree/places.ts';
 
-/** Rows that are looked at between two reports of the progress: less than a second. */
+/** Rows examined between two progress reports: less than a second. */
 const STEP_ROWS = 50_000;
 
-/** Items that get their new keys between two reports: less than a second. */
+/** Items rekeyed between two progress reports: less than a second. */
 const MOVED_AT_ONCE = 5000;
 
-/** A row whose key is not the one that its path has by now. */
+/** SQL: the row's key is not the current key of its path. */
 const CHANGED = 'folded(parent || name_key) <> parent || name_key';
 
 interface Row {
@@ -27,9 +27,9 @@ interface LiveRow extends Row {
 }
 
 /**
- * Gives every item the key that its path has by now. Folding once left seven letters with a mark (`J̌` for one) in a form
- * under which no request could find them. Where two names turn out to be one, the one that could not be found gets
- * another name, as autorename gives it. Readers of changes start over, as keys are what they know items by.
+ * Gives every item the current key of its path. An older folding left seven letters with a mark (`J̌` for one) in a
+ * form that no request could find. Where two names turn out to be equal, the one that could not be found is renamed as
+ * by autorename. Cursors start over, because they refer to keys.
  */
 export function* rekey(database: SqliteDatabase): Generator<MigrationProgress, void, undefined> {
   database.function('folded', { deterministic: true }, (text) => foldName(String(text)));
@@ -46,7 +46,7 @@ export function* rekey(database: SqliteDatabase): Generator<MigrationProgress, v
     yield progress(looked);
   }
   const paths = new Map<string, string>();
-  // In this order a folder comes before what is in it.
+  // In this order a folder precedes its contents.
   for (const [index, row] of entries.entries()) {
     paths.set(keyIn(row), moveEntry(database, row, paths));
     if (index % MOVED_AT_ONCE === MOVED_AT_ONCE - 1) yield progress(0);
@@ -71,7 +71,9 @@ export function* rekey(database: SqliteDatabase): Generator<MigrationProgress, v
     UPDATE namespace SET horizon = (SELECT value FROM setting WHERE name = 'tick')`);
 }
 
-/** The rows of a table whose key is outdated, in the order of the old keys, in steps; how many each step looked at. */
+/**
+ * Yields the rows of a table with outdated keys, ordered by the old keys, in steps with the number of rows examined.
+ */
 function* changedRows<T extends Row>(
   database: SqliteDatabase,
   table: 'entry' | 'deletion',
@@ -93,7 +95,7 @@ function* changedRows<T extends Row>(
   }
 }
 
-/** Gives revisions that are not current their new keys, in steps. */
+/** Gives the new keys to revisions that are not current, in steps. */
 function* rekeyedRevisions(
   database: SqliteDatabase,
 ): Generator<{ readonly changes: number; readonly looked: number }, void, undefined> {
@@ -118,7 +120,7 @@ function keyIn({ ns, parent, nameKey }: Row): string {
   return `${ns} ${parent}${nameKey}`;
 }
 
-/** The entry's path afterwards: its folder may have got another name, or itself. */
+/** Moves an entry to its new key. The path also changes if the entry or its folder was renamed. */
 function moveEntry(database: SqliteDatabase, row: LiveRow, paths: ReadonlyMap<string, string>): string {
   const { ns, revision } = row;
   const folder =
@@ -147,7 +149,7 @@ function firstFree({ name, revision }: LiveRow, isFree: (name: string) => boolea
   throw new Error(`no name is free beside ${JSON.stringify(name)}`);
 }
 
-/** A deletion ends where something is, or was deleted later. */
+/** Moves a deletion to its new key, or drops it where a live entry or a later deletion exists. */
 function moveDeletion(database: SqliteDatabase, { ns, parent, nameKey }: Row): void {
   const from = {
     ns,

@@ -9,19 +9,19 @@ import { BodyGone, JournalFull, type PendingWrite, type StagedBody } from '../..
 import { DirectorySync } from './directory-sync.ts';
 import { nameFor } from './lost-and-found.ts';
 
-/** A body up to this size is kept in the database, where its record's fsync is its own. */
+/** Maximum size of a body in the database, in bytes; it shares the fsync of its record. */
 const SMALL_BYTES_MAX = 64 * 1024;
 
 /**
- * What is left of the disk: without room for a few more records none could be crossed out either, and the
- * journal would stay as full as it is.
+ * Free disk space that the journal leaves, in bytes. Without room for a few more records no write could be removed, and
+ * the journal would stay full.
  */
 const RESERVED_BYTES = 16 * 1024 * 1024;
 
-/** How much is taken between two looks at the disk: less than what is reserved. */
+/** Bytes written between two checks of the free space; less than the reserve. */
 const LOOK_EVERY_BYTES = 4 * 1024 * 1024;
 
-/** Ends the name of a file whose write has no record yet: an upload under way, or one that a kill cut off. */
+/** Suffix of a file whose write has no record yet: an upload in progress, or one that a kill interrupted. */
 const STAGED_SUFFIX = '.staged';
 
 const ID_PATTERN = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
@@ -35,12 +35,15 @@ export function isStagedName(file: string): boolean {
   return file.endsWith(STAGED_SUFFIX);
 }
 
-/** Returns the lasting name of the body of `write` that is staged as `staged`; it says what the body is of. */
+/**
+ * Returns the lasting name of the body of `write` that is staged as `staged`; it contains the time, id and name of the
+ * write.
+ */
 export function lastingNameOf(staged: string, write: PendingWrite): string {
   return nameFor({ ...write, id: staged.slice(0, -STAGED_SUFFIX.length) });
 }
 
-/** As `StagedBody`: in memory, or in a file whose bytes are on disk. */
+/** A staged body in memory, or in a file whose bytes are on disk. */
 export interface Staged extends StagedBody {
   readonly small?: Buffer;
   readonly file?: string;
@@ -49,7 +52,7 @@ export interface Staged extends StagedBody {
 /** The bodies of a drive's pending writes that are too large for the database, each in a file. */
 export class Bodies {
   readonly #sync: DirectorySync;
-  /** Taken since the disk was looked at. */
+  /** Bytes written since the last check of the free space. */
   #unseenBytes = LOOK_EVERY_BYTES;
 
   private constructor(private readonly directory: string) {
@@ -97,12 +100,12 @@ export class Bodies {
     if (file !== undefined) await this.remove([file]);
   }
 
-  /** Gives the body of a write that was accepted its lasting name. Where that fails, the next start does it. */
+  /** Renames the body of an accepted write to its lasting name. If that fails, the next start does it. */
   async settle(file: string): Promise<void> {
     await rename(this.pathOf(stagedNameOf(file)), this.pathOf(file)).catch(() => {});
   }
 
-  /** Resolves with those of `files` that are gone now. */
+  /** Removes files. Resolves with those that no longer exist. */
   async remove(files: readonly string[]): Promise<readonly string[]> {
     const removals = files.map(async (file) => {
       for (const name of [file, stagedNameOf(file)]) await rm(this.pathOf(name), { force: true });
@@ -116,7 +119,7 @@ export class Bodies {
     this.#unseenBytes += takenBytes;
     if (this.#unseenBytes < LOOK_EVERY_BYTES) return;
     const { bavail, bsize } = await statfs(this.directory);
-    // A full disk is looked at again each time.
+    // A full disk is checked again at each write.
     if (bavail * bsize < RESERVED_BYTES) throw new JournalFull(DISK_FULL);
     this.#unseenBytes = 0;
   }
@@ -127,9 +130,7 @@ export class Bodies {
     try {
       for await (const piece of stream) yield piece;
     } catch (error) {
-      throw codeOf(error) === 'ENOENT'
-        ? new BodyGone(`${file} is not there any more`, { cause: error })
-        : error;
+      throw codeOf(error) === 'ENOENT' ? new BodyGone(`${file} no longer exists`, { cause: error }) : error;
     }
   }
 }
@@ -172,7 +173,7 @@ class LargeBody {
   }
 }
 
-/** `error`, or `JournalFull` when it says that the disk is. */
+/** Returns `JournalFull` for an error that reports a full disk, otherwise `error`. */
 export function asFull(error: unknown): unknown {
   const isFull = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(codeOf(error) ?? codeOf(causeOf(error)) ?? '');
   return isFull ? new JournalFull(DISK_FULL, { cause: error }) : error;

@@ -1,15 +1,15 @@
 import { open } from 'node:fs/promises';
 
-/** The fsync of a directory, shared by all who need it at the same time. */
+/** The fsync of a directory, shared by simultaneous callers. */
 export class DirectorySync {
   #running: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
 
   constructor(private readonly directory: string) {}
 
-  /** Resolves once every name that was in the directory at the time of the call is on disk. */
+  /** Resolves when every name that was in the directory at the time of the call is on disk. */
   run(): Promise<void> {
-    // One that is under way may have begun too early.
+    // The sync in progress may have begun too early.
     this.#next ??= this.#after(this.#running);
     return this.#next;
   }

@@ -1,4 +1,4 @@
-/** Returns the name of the folder that holds the files of `drive`, which may be called anything. */
+/** Returns the name of the folder with the files of `drive`, whose name may have any characters. */
 export function folderName(drive: string): string {
   return encodeURIComponent(drive).replaceAll('.', '%2E');
 }

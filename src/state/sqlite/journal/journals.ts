@@ -20,14 +20,14 @@ import { journalOwners } from './owners.ts';
 import { sweepBodies } from './sweep.ts';
 
 export interface JournalDirectories {
-  /** Of the journal itself. */
+  /** Directory of the journal itself. */
   readonly journal: string;
-  /** Of what the service refuses; each drive has a folder in it. */
+  /** Directory of the files that the service refused; each drive has a folder in it. */
   readonly lostAndFound: string;
 }
 
 /**
- * The journals in a database of their own, and in files beside it. One process at a time. Throws `StateInUse`,
+ * Opens the journals in a database of their own, with files beside it. One process at a time. Throws `StateInUse`,
  * `StateUnwritable`.
  */
 export async function openSqliteJournals(directories: JournalDirectories, log: Log): Promise<Journals> {
@@ -58,10 +58,10 @@ export async function openSqliteJournals(directories: JournalDirectories, log: L
   }
 }
 
-/** What the database may keep of the disk for bodies to come, once those are gone that made it large. */
+/** Maximum unused space that the database keeps for later bodies, in bytes. */
 const SPARE_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Gives room back if it is much. Costs what is left in the database: hardly anything once all has landed. */
+/** Frees unused space if there is much. Its cost is the remaining content: little once all writes have been sent. */
 function shrink(database: SqliteDatabase): void {
   const [pages, bytes] = ['freelist_count', 'page_size'].map((name) =>
     Number(database.pragma(name, { simple: true })),
@@ -71,12 +71,11 @@ function shrink(database: SqliteDatabase): void {
   reserveRoom(database);
 }
 
-/** More than the log grows to (4 MiB) before its content goes into the database and it begins anew. */
+/** More than the log's maximum size, 4 MiB, after which its content moves to the database, in bytes. */
 const LOG_BYTES = 6 * 1024 * 1024;
 
 /**
- * Makes log and database large enough beforehand: on a disk that others have filled, what has landed can then still
- * be crossed out.
+ * Makes log and database large enough in advance: on a full disk, writes that have been sent can then still be removed.
  */
 function reserveRoom(database: SqliteDatabase): void {
   orNoRoom(() => {
@@ -87,7 +86,7 @@ function reserveRoom(database: SqliteDatabase): void {
   });
 }
 
-/** What is only for the better is left out on a full disk. */
+/** Runs optional work, which is skipped on a full disk. */
 function orNoRoom(work: () => void): void {
   try {
     work();
@@ -98,7 +97,7 @@ function orNoRoom(work: () => void): void {
 
 interface Parts {
   readonly database: SqliteDatabase;
-  /** Of the database. */
+  /** Directory of the database. */
   readonly directory: string;
   readonly commits: Commits;
   readonly bodies: Bodies;
@@ -119,7 +118,7 @@ interface BodyRow {
 
 class SqliteJournal implements Journal {
   readonly #statements: ReturnType<typeof prepare>;
-  /** Files that are removed and still named as dropped. */
+  /** Removed files that the table of dropped files still names. */
   readonly #gone: string[] = [];
 
   constructor(
@@ -150,7 +149,7 @@ class SqliteJournal implements Journal {
       if (small) insertSmall.run(lastInsertRowid, small);
       return supersedes === undefined ? [] : this.#drop([supersedes]);
     });
-    // After its record and before anyone is told: a lasting name says that the body was acknowledged, or soon is.
+    // After its record and before the acknowledgement: a lasting name means that the body was acknowledged, or soon is.
     if (file !== undefined) await bodies.settle(file);
     await this.#removeBodies(superseded);
   }
@@ -212,7 +211,7 @@ class SqliteJournal implements Journal {
     for (const write of writes) this.#statements.update.run(rowOf(write));
   }
 
-  /** Returns the files of those bodies that have one: they may go once this is on disk. */
+  /** Removes rows of writes. Returns the files of their bodies, which may be deleted once this is on disk. */
   #drop(ids: readonly string[]): string[] {
     const { body, remove, insertDropped, removeDropped } = this.#statements;
     const files = ids.flatMap((id) => body.get(id)?.file ?? []);
@@ -222,7 +221,7 @@ class SqliteJournal implements Journal {
     return files;
   }
 
-  /** What cannot be removed now is removed at the next start. */
+  /** Removes files. The next start removes those that fail. */
   async #removeBodies(files: readonly string[]): Promise<void> {
     for (const file of await this.parts.bodies.remove(files)) this.#gone.push(file);
   }
@@ -244,7 +243,7 @@ class SqliteJournal implements Journal {
   }
 }
 
-/** Named as in `PendingWrite`. */
+/** Columns under the names of `PendingWrite`. */
 const COLUMNS = `id, path, file_id AS fileId, size_bytes AS sizeBytes, content_hash AS contentHash,
   modified_ms AS modifiedMs, accepted_ms AS acceptedMs, due_ms AS dueMs, replaces,
   replaces_hash AS replacesHash, folder_id AS folderId`;
@@ -283,7 +282,7 @@ function rowOf(write: PendingWrite): Row {
 }
 
 function writeOf(row: Row): PendingWrite {
-  // Only paths that were checked are ever written.
+  // Only validated paths are ever written.
   return {
     ...row,
     path: row.path as Path,

@@ -9,16 +9,19 @@ import { DirectorySync } from './directory-sync.ts';
 const REASON_SUFFIX = '.reason.txt';
 const UNFINISHED_SUFFIX = '.unfinished';
 
-/** Of what lies beside a lost file and is none. */
+/** Suffixes of files beside a lost file that are no lost files. */
 const SUFFIXES = [REASON_SUFFIX, UNFINISHED_SUFFIX];
 
-/** Of the file's own name, so that with what stands around it the result is a name for every file system. */
+/** Bytes kept of the file's own name, so that the complete name is valid on every file system. */
 const NAME_BYTES_MAX = 120;
 
-/** Where a body is before it is lost: in memory or in a file of the same disk. */
+/** The body of a lost write: in memory or in a file on the same disk. */
 export type LostBody = { readonly bytes: Buffer } | { readonly file: string };
 
-/** The folder for what the service finally refused: each file with another one that says what it was and why. */
+/**
+ * The folder for writes that the service finally refused. Beside each file, another one describes the write and the
+ * reason.
+ */
 export class LostAndFound {
   readonly #sync: DirectorySync;
   readonly #known: Set<string>;
@@ -40,17 +43,19 @@ export class LostAndFound {
     );
   }
 
-  /** As of the start, and what came since. */
+  /** Number of files at the start and added since. */
   get count(): number {
     return this.#known.size;
   }
 
-  /** Resolves with the path of the file once all is on disk. Done again it makes the same file. */
+  /**
+   * Stores a lost write. Resolves with the file's path when everything is on disk. A repeated call makes the same file.
+   */
   async keep(drive: string, write: PendingWrite, body: LostBody, reason: string): Promise<string> {
     return this.#keep(nameFor(write, SHORT_ID_LENGTH), body, reportOf(drive, write, reason));
   }
 
-  /** Keeps the body in `file`, called `name`, which no record describes. Resolves with its path. */
+  /** Stores the body in `file`, which has no record, under the name `name`. Resolves with its path. */
   keepOrphan(file: string, name: string): Promise<string> {
     return this.#keep(name, { file }, orphanReportOf(name));
   }
@@ -73,7 +78,7 @@ export class LostAndFound {
     await this.#sync.run();
   }
 
-  /** People may have put anything there. */
+  /** Describes a file. Users may have put any file there. */
   async #describe(name: string): Promise<LostWrite> {
     const { size: sizeBytes } = await stat(join(this.directory, name));
     const report = await readFile(join(this.directory, `${name}${REASON_SUFFIX}`), 'utf8').catch(() => '');
@@ -88,9 +93,9 @@ export class LostAndFound {
     };
   }
 
-  /** Throws for what is no name of a file in here. */
+  /** Returns the path of a file in this folder. Throws for an invalid name. */
   #pathOf(name: string): string {
-    if (name !== basename(name) || name === '..') throw new Error(`${name} is no name of a lost file`);
+    if (name !== basename(name) || name === '..') throw new Error(`${name} is not the name of a lost file`);
     return join(this.directory, name);
   }
 
@@ -103,7 +108,7 @@ export class LostAndFound {
     return path;
   }
 
-  /** Whole or not at all, even when the process is killed in the middle. */
+  /** Writes a file completely or not at all, even if the process is killed meanwhile. */
   async #store(path: string, bytes: Buffer): Promise<void> {
     const unfinished = `${path}${UNFINISHED_SUFFIX}`;
     try {
@@ -122,15 +127,15 @@ export class LostAndFound {
   }
 }
 
-/** A second name costs no room on a disk that may be full. The bytes are on disk already. */
+/** Gives a file a second name, a hard link, which needs no space on a full disk. Its bytes are on disk already. */
 async function adopt(file: string, path: string): Promise<void> {
   await rm(path, { force: true });
   try {
     await link(file, path);
   } catch (error) {
-    // Some file systems know no second names.
+    // Some file systems have no hard links.
     const code = error instanceof Error && 'code' in error ? error.code : '';
-    // Somebody has removed it: the reason alone is kept.
+    // A user has removed the file: only the reason is kept.
     if (code === 'ENOENT') return;
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EXDEV') throw error;
     await copyFile(file, path);
@@ -139,13 +144,15 @@ async function adopt(file: string, path: string): Promise<void> {
   }
 }
 
-/** Characters of a write's id in the name of a file that people look at. */
+/** Characters of a write's id in the name of a lost file. */
 const SHORT_ID_LENGTH = 8;
 
-/** Returns a name such as `20260102T030405Z-1a2b3c4d-report.odt`: when it was written, the write's id, and its file's name. */
+/**
+ * Returns a name such as `20260102T030405Z-1a2b3c4d-report.odt`: the time of the write, its id, and its file's name.
+ */
 export function nameFor({ acceptedMs, id, path }: PendingWrite, idLength?: number): string {
   const stamp = new Date(acceptedMs).toISOString().replace(/[-:]|\.\d+/g, '');
-  // From the end, where the extension is; a character that is cut apart goes as a whole.
+  // The end of the name, which has the extension, without a character that was cut in two.
   const tail = Buffer.from(nameOf(path))
     .subarray(-NAME_BYTES_MAX)
     .toString()
@@ -153,19 +160,19 @@ export function nameFor({ acceptedMs, id, path }: PendingWrite, idLength?: numbe
   return `${stamp}-${id.slice(0, idLength)}-${tail}`;
 }
 
-/** The time that a name of `nameFor` begins with, as `Date.parse` takes it. */
+/** Returns the time at the start of a name from `nameFor`, in a form for `Date.parse`. */
 function timeIn(name: string): string {
   return name.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-.*$/s, '$1-$2-$3T$4:$5:$6Z');
 }
 
 function orphanReportOf(name: string): string {
   return [
-    'At its start davgate found these bytes in its journal, and no record of the write that they belong to: the',
-    "journal's database was replaced, restored from a backup, or damaged. A client was told that they are safe, and",
-    'they may not be at the storage service. They are in the file that is called like this one without ".reason.txt".',
+    'At its start davgate found these bytes in its journal without a record of their write: the database of the',
+    'journal was replaced, restored from a backup, or damaged. The write was acknowledged to a client, and its bytes',
+    'may not be at the storage service. They are in the file with the name of this one without ".reason.txt".',
     '',
     'reason: the journal has no record of this write',
-    `file:   ${name} (when it was written, the id of the write, and the end of the file's name)`,
+    `file:   ${name} (the time and the id of the write, and the end of the file's name)`,
     '',
     'When the file is where it should be, delete both.',
     '',
@@ -174,7 +181,7 @@ function orphanReportOf(name: string): string {
 
 function reportOf(drive: string, write: PendingWrite, reason: string): string {
   return [
-    `A write that davgate had acknowledged was refused by the storage service; its bytes are in the file that is\ncalled like this one without ".reason.txt".`,
+    `A write that davgate had acknowledged was refused by the storage service; its bytes are in the file with\nthe name of this one without ".reason.txt".`,
     '',
     `reason:       ${reason}`,
     `path:         ${write.path}`,

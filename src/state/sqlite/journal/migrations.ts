@@ -14,7 +14,7 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
     accepted_ms INTEGER NOT NULL,
     due_ms INTEGER NOT NULL,
     replaces TEXT,
-    -- The name of the file that holds the body, where it is not in the table of small ones.
+    -- Name of the file with the body, unless the body is in the table of small ones.
     body_file TEXT
   ) STRICT;
 
@@ -33,8 +33,8 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   `,
   `
-  -- The files of bodies whose rows are gone, until they are removed: what neither this table nor a row of writes names
-  -- was acknowledged to somebody, and its record is lost.
+  -- The files of bodies without rows, until they are removed. A file that neither this table nor a row of writes
+  -- names was acknowledged, and its record is lost.
   CREATE TABLE dropped_bodies (
     file TEXT PRIMARY KEY,
     drive TEXT NOT NULL

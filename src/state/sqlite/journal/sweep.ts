@@ -11,16 +11,16 @@ import { LostAndFound } from './lost-and-found.ts';
 
 export interface SweepParts {
   readonly database: SqliteDatabase;
-  /** Whether the database was made at this start. */
+  /** Whether the database was created at this start. */
   readonly isNew: boolean;
-  /** The directory with a folder of bodies for each drive. */
+  /** Directory with a folder of bodies for each drive. */
   readonly bodies: string;
-  /** The directory with a folder of lost files for each drive. */
+  /** Directory with a folder of lost files for each drive. */
   readonly lostAndFound: string;
   readonly log: Log;
 }
 
-/** PlaceholderStore the bodies whose drive is unknown. No drive's own folder has a dot in its name. */
+/** Folder of bodies whose drive is unknown. No drive's own folder has a dot in its name. */
 const UNKNOWN_DRIVE = 'unknown.drive';
 
 interface BodyRow {
@@ -29,9 +29,9 @@ interface BodyRow {
 }
 
 /**
- * Puts the bodies in order that the last run left. Those of writes that have landed are removed, as are uploads that
- * a kill cut off. A body that no record names was acknowledged, and its record is lost: it goes to the lost-and-found
- * folder. Only a record can say that a body is of no use any more; that it has none says nothing.
+ * Tidies up the bodies of the last run. Removes those of writes that have been sent, and incomplete uploads. A body
+ * without a record was acknowledged, and its record is lost, so it is moved to the lost-and-found folder: only a record
+ * can prove that a body is no longer needed.
  */
 export async function sweepBodies(parts: SweepParts): Promise<void> {
   const { database, bodies } = parts;
@@ -56,7 +56,7 @@ export async function sweepBodies(parts: SweepParts): Promise<void> {
   database.exec('DELETE FROM dropped_bodies');
 }
 
-/** Earlier versions kept the bodies of all drives in one folder. */
+/** Moves the bodies of older versions, which kept all drives in one folder, to the drives' folders. */
 async function placeInDriveFolders(bodies: string, named: readonly BodyRow[]): Promise<void> {
   for (const { drive, file } of named.filter((row) => existsSync(join(bodies, row.file)))) {
     const folder = join(bodies, folderName(drive));
@@ -72,7 +72,7 @@ async function sweepFolder(
   { files, named }: { readonly files: readonly string[]; readonly named: ReadonlySet<string> },
 ): Promise<void> {
   const isThere = new Set(files);
-  // A kill came between the record and the lasting name.
+  // Bodies recorded before a kill, but not renamed to their lasting name.
   const unsettled = new Map(
     [...named].filter((file) => !isThere.has(file)).map((file) => [stagedNameOf(file), file]),
   );
@@ -80,7 +80,7 @@ async function sweepFolder(
   for (const file of files.filter((name) => !named.has(name))) {
     const lasting = unsettled.get(file);
     if (lasting !== undefined) await rename(join(bodies, folder, file), join(bodies, folder, lasting));
-    // Without its database, a body may have been staged and recorded when the power failed.
+    // When the database was lost in a power failure, a staged body may have been recorded.
     else if (isStagedName(file) && !isNew) await rm(join(bodies, folder, file), { force: true });
     else orphans.push(file);
   }

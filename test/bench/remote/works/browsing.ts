@@ -9,7 +9,7 @@ const FILES_EACH = 20;
 const LISTED = [10, 1000, 10_000];
 const CONNECTIONS = 4;
 const RATE_MS = 2000;
-/** A just-in-time compiler has done its work after so many requests; on a busy machine that takes its time. */
+/** Warm-up of the just-in-time compiler: number of requests, and its longest duration on a busy machine. */
 const WARM_UP = { requests: 4000, maxMs: 12_000 };
 
 function walk(connections: number, times: number): Work {

@@ -11,7 +11,7 @@ import { allStored } from './small-writes.ts';
 const MIB = 1024 * 1024;
 const GET_BYTES = 1024 * MIB;
 const PUT_BYTES = 512 * MIB;
-/** What the service itself gives, of which a gateway should keep so much. */
+/** Share of the service's own rate that a gateway should reach. */
 const SHARE_OF_BARE = 0.7;
 const MB_PER_MIB = 1.048576;
 
@@ -49,7 +49,7 @@ const get: Work = {
   },
 };
 
-/** One download by curl, over the same TLS that the gateways have. */
+/** Downloads once with curl, over the same TLS as the gateways. Returns the seconds. */
 async function curlSeconds({ front, token }: Upstream): Promise<number> {
   const { stdout } = await promisify(execFile)('curl', [
     ...['-s', '-S', '--fail', '-o', '/dev/null', '-w', '%{time_total}', '-X', 'POST'],
@@ -90,7 +90,7 @@ const put: Work = {
 const PART_BYTES = 16 * MIB;
 const PARTS_AT_ONCE = 4;
 
-/** A concurrent upload session by hand, past the front. */
+/** Uploads by a concurrent session directly to the service. */
 async function bareSession(upstream: Upstream): Promise<void> {
   const none = Buffer.alloc(0);
   const begun = await send(upstream, 'files/upload_session/start', { session_type: 'concurrent' }, none);

@@ -9,7 +9,7 @@ const READS = 150;
 const FETCHED_PER_BYTE_MAX = 64;
 const WARM_TIMES = 10;
 
-/** The same places for everybody, in no order that read-ahead could guess. */
+/** Offsets of the reads, the same for every rival, in an order that read-ahead cannot predict. */
 const OFFSETS = Array.from(
   { length: READS },
   (_, index) => ((index * 2_654_435_761) % Math.floor(FILE_BYTES / READ_BYTES)) * READ_BYTES,

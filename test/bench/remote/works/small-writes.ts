@@ -7,7 +7,10 @@ import { commitsIn, counted, type Figure, type Row, type Site, type Work } from 
 const FILES = 200;
 const SIZE_BYTES = 10 * 1024;
 const BODY = Buffer.alloc(SIZE_BYTES, 'ten kibibytes ');
-/** So often the bench looks whether all has arrived; its calls have no share in the gateway's rate that counts. */
+/**
+ * Interval between two checks that all files have arrived, in ms. The checks are not counted as calls of the
+ * gateway.
+ */
 const LOOK_MS = 250;
 const STORED_TIMEOUT_MS = 600_000;
 const FINDER = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/21.6.0 (x86_64)' };
@@ -32,7 +35,7 @@ const one: Work = {
   measure: (site) => putAll(site, 1, (client, path) => client.send('PUT', path, { body: BODY })),
 };
 
-/** Two runs of the same differ by as much. */
+/** Ratio between two runs of the same measurement. */
 const NOISE = 1.05;
 
 function parallel(isContended: boolean): Work {
@@ -144,7 +147,7 @@ const back: Work = {
   },
 };
 
-/** Waits until the service itself has so many files of this size in the measurement's folder. */
+/** Waits until the service has `count` files of this size in the measurement's folder. */
 export async function allStored(
   { upstream, ownFolder }: Site,
   files: number,

@@ -6,11 +6,12 @@ import { counted, type Row, type Site, type Work } from '../work.ts';
 
 const FILES = 1000;
 const SECONDS_MAX = 0.3;
-/** So often a client looks for a change made elsewhere. */
+/** Interval between two looks for a change made elsewhere, in ms. */
 const LOOK_MS = 20;
 const VISIBLE_TIMEOUT_MS = 180_000;
 
-// What the change feed asks after a change is not counted in these rows: it is asked once, whatever has changed.
+// Calls of the change feed after a change are not counted in these rows, because they are the same for any
+// change.
 const relocated = (title: string): Row => ({
   title,
   unit: 's',
@@ -45,7 +46,7 @@ const relocation: Work = {
     for (const step of steps) {
       const { seconds, calls, feedCalls } = await counted(site, step);
       figures.push({ value: seconds, calls: calls - feedCalls });
-      // What follows in the change feed is not part of the next one.
+      // Calls of the change feed must not be counted in the next measurement.
       await sleep(1000);
     }
     if ((await client.list(`${ownFolder}/moved`)).length !== FILES)
@@ -85,7 +86,7 @@ const visible: Work = {
   },
 };
 
-/** Looks at a folder until it holds something. */
+/** Waits until a folder lists a name. */
 async function seen(client: DavClient, folder: string, name: string): Promise<void> {
   const deadlineMs = performance.now() + VISIBLE_TIMEOUT_MS;
   for (;;) {

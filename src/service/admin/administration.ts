@@ -1,0 +1,271 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../util/clock.ts';
+import type { Account, AccountChange, NewAccount } from '../accounts/accounts.ts';
+import { type App, LINKED_USERS_MAX, type NewApp, redirectUriProblem } from '../accounts/apps.ts';
+import type { Grant } from '../accounts/grants.ts';
+import { addAccount } from '../accounts/provision.ts';
+import type { Scope } from '../accounts/scopes.ts';
+import { hashOfPassword, newPassword } from '../accounts/secrets.ts';
+import { ACCOUNTS_FILE, accountsFailure, openDatabase } from '../registry/database.ts';
+import { type Registry, registryIn } from '../registry/registry.ts';
+
+/** An administrator's request that cannot be carried out; `message` says why and what to do. */
+export class AdminError extends Error {
+  override readonly name = 'AdminError';
+}
+
+/** The fields of a new account. The name defaults to the local part of the address. */
+export type AccountToCreate = Pick<NewAccount, 'email'> & Omit<AccountChange, 'passwordHash'>;
+
+/** A password: the given text, or a new random one if `text` is absent. */
+export interface PasswordChoice {
+  readonly text?: string;
+}
+
+/** The result of a change that may have set a random password, which is not stored and cannot be read again. */
+export interface ChangedAccount {
+  readonly account: Account;
+  /** Present if a random password was set. */
+  readonly newPassword?: string;
+}
+
+export interface TokenRequest {
+  readonly email: string;
+  /** Default: the only app. */
+  readonly appKey?: string;
+  /** Default: all scopes of the app. */
+  readonly scopes?: readonly Scope[];
+  /** `refresh`: a refresh token. A number: an access token with this lifetime, in ms. Default: no expiry. */
+  readonly lifetime?: 'refresh' | number;
+}
+
+export interface CreatedToken {
+  readonly token: string;
+  readonly kind: 'access' | 'refresh';
+  readonly scopes: readonly Scope[];
+}
+
+/** A consent with the names of its account and app. */
+export interface NamedGrant extends Grant {
+  readonly email: string;
+  readonly appName: string;
+}
+
+/** Minimum length of a chosen password. The sign-in page allows ten guesses a minute. */
+const PASSWORD_MIN_CHARACTERS = 8;
+
+/**
+ * The operations of an administrator on accounts, apps and tokens. They work beside a running service, which notices
+ * their effects at its next call. Each throws `AdminError` if it cannot be carried out, and then changes nothing.
+ */
+export class Administration {
+  readonly #registry: Registry;
+  readonly #now: () => number;
+
+  constructor(registry: Registry, now: () => number) {
+    this.#registry = registry;
+    this.#now = now;
+  }
+
+  async createAccount(
+    { email, ...fields }: AccountToCreate,
+    choice: PasswordChoice,
+  ): Promise<ChangedAccount> {
+    const { accounts } = this.#registry;
+    if (!/^[^\s@]+@[^\s@]+$/.test(email))
+      throw new AdminError(`${email}: not an email address; write it like ann@example.org`);
+    if (accounts.withEmail(email))
+      throw new AdminError(
+        `${email} already has an account; davgate service account set ${email} changes it`,
+      );
+    const password = passwordOf(choice);
+    const passwordHash = await hashOfPassword(password.text);
+    const defaults = { givenName: email.split('@')[0] ?? '', surname: '', mayDeletePermanently: false };
+    const account = addAccount(accounts, { email, ...defaults, ...fields, passwordHash });
+    return { account, ...(password.isNew && { newPassword: password.text }) };
+  }
+
+  /** Returns all accounts, sorted by address. */
+  accounts(): readonly Account[] {
+    return this.#registry.accounts.all();
+  }
+
+  account(email: string): Account {
+    const account = this.#registry.accounts.withEmail(email);
+    if (!account)
+      throw new AdminError(`${email} has no account; davgate service account list lists the accounts`);
+    return account;
+  }
+
+  /** Returns the names of the apps that the account has given a consent. */
+  appNamesOf({ id }: Account): readonly string[] {
+    const grants = this.#registry.grants.all().filter(({ accountId }) => accountId === id);
+    return [...new Set(grants.map(({ appKey }) => this.#appName(appKey)))];
+  }
+
+  /** Changes an account; `choice` also replaces its password, which ends the sessions of signed-in browsers. */
+  async changeAccount(
+    email: string,
+    change: Omit<AccountChange, 'passwordHash'>,
+    choice?: PasswordChoice,
+  ): Promise<ChangedAccount> {
+    const { id } = this.account(email);
+    if (Object.keys(change).length === 0 && !choice)
+      throw new AdminError('account set: nothing to change; --help lists the options');
+    const password = choice && passwordOf(choice);
+    const passwordHash = password && (await hashOfPassword(password.text));
+    this.#registry.accounts.change(id, { ...change, ...(passwordHash && { passwordHash }) });
+    return { account: this.account(email), ...(password?.isNew && { newPassword: password.text }) };
+  }
+
+  /** Removes an account with its tokens and links. A running service deletes the files afterwards. */
+  removeAccount(email: string): Account {
+    const account = this.account(email);
+    this.#registry.accounts.remove(account.id);
+    return account;
+  }
+
+  /** Registers an app. Its secret is not stored and cannot be read again. */
+  createApp(app: NewApp): { readonly app: App; readonly secret: string } {
+    checkRedirectUris(app.redirectUris);
+    return this.#registry.apps.add(app);
+  }
+
+  /** Returns all apps, sorted by name. */
+  apps(): readonly App[] {
+    return this.#registry.apps.all();
+  }
+
+  app(key: string): App {
+    const app = this.#registry.apps.withKey(key);
+    if (!app) throw new AdminError(`no app has the key ${key}; davgate service app list lists the apps`);
+    return app;
+  }
+
+  /** Returns the number of accounts that have linked the app. */
+  linkedUsers({ key }: App): number {
+    return this.#registry.grants.linkedUsers(this.#now(), key);
+  }
+
+  /** Changes an app. Returns its new secret if `hasNewSecret` asks for one; the old secret is then invalid. */
+  changeApp(
+    key: string,
+    change: Partial<NewApp>,
+    { hasNewSecret }: { readonly hasNewSecret: boolean },
+  ): { readonly app: App; readonly secret?: string } {
+    const { apps } = this.#registry;
+    this.app(key);
+    if (Object.keys(change).length === 0 && !hasNewSecret)
+      throw new AdminError('app set: nothing to change; --help lists the options');
+    checkRedirectUris(change.redirectUris ?? []);
+    apps.change(key, change);
+    return { app: this.app(key), ...(hasNewSecret && { secret: apps.renewSecret(key) }) };
+  }
+
+  /** Removes an app with all its tokens. */
+  removeApp(key: string): App {
+    const app = this.app(key);
+    this.#registry.apps.remove(key);
+    return app;
+  }
+
+  /** Creates a token. It is not stored and cannot be read again. */
+  createToken({ email, appKey, scopes: requested, lifetime }: TokenRequest): CreatedToken {
+    const { tokens, grants } = this.#registry;
+    const nowMs = this.#now();
+    const { id: accountId } = this.account(email);
+    const app = appKey === undefined ? this.#onlyApp() : this.app(appKey);
+    const scopes = requested ?? app.scopes;
+    const excess = scopes.filter((scope) => !app.scopes.includes(scope));
+    if (excess.length > 0)
+      throw new AdminError(
+        `the app ${app.name} may not be granted ${excess.join(', ')}; davgate service app set ${app.key} --scopes changes that`,
+      );
+    if (!grants.mayLink(nowMs, app, accountId))
+      throw new AdminError(
+        `the app ${app.name} has as many users as its status (${app.status}) allows, ${LINKED_USERS_MAX[app.status]}; davgate service app set ${app.key} --status changes the status`,
+      );
+    const consent = { accountId, appKey: app.key, scopes };
+    if (lifetime === 'refresh')
+      return { token: tokens.grantRefreshable(nowMs, consent), kind: 'refresh', scopes };
+    const expiresMs = lifetime === undefined ? undefined : nowMs + lifetime;
+    return { token: tokens.grantAccess(nowMs, consent, expiresMs), kind: 'access', scopes };
+  }
+
+  /** Returns the consents, newest first, of one account or of one app if given. */
+  grants({ email, appKey }: { readonly email?: string; readonly appKey?: string }): readonly NamedGrant[] {
+    const account = email === undefined ? undefined : this.account(email);
+    const app = appKey === undefined ? undefined : this.app(appKey);
+    return this.#registry.grants
+      .all()
+      .filter((grant) => !account || grant.accountId === account.id)
+      .filter((grant) => !app || grant.appKey === app.key)
+      .map((grant) => ({
+        ...grant,
+        email: this.#registry.accounts.withId(grant.accountId).email,
+        appName: this.#appName(grant.appKey),
+      }));
+  }
+
+  /** Revokes the consent with this number, and all its tokens. */
+  revokeGrant(number: string): void {
+    const isNumber = /^\d{1,15}$/.test(number);
+    if (!isNumber || !this.#registry.grants.revoke(Number(number)))
+      throw new AdminError(`no token has the number ${number}; davgate service token list lists the tokens`);
+  }
+
+  #appName(key: string): string {
+    return this.#registry.apps.withKey(key)?.name ?? key;
+  }
+
+  #onlyApp(): App {
+    const [only, another] = this.apps();
+    if (!only) throw new AdminError('there is no app; create one with davgate service app create');
+    if (another)
+      throw new AdminError(
+        'there are several apps; name one with --app (davgate service app list lists them)',
+      );
+    return only;
+  }
+}
+
+function passwordOf({ text }: PasswordChoice): { readonly text: string; readonly isNew: boolean } {
+  if (text === undefined) return { text: newPassword(), isNew: true };
+  if (text.length < PASSWORD_MIN_CHARACTERS)
+    throw new AdminError(
+      `the password is too short; it must have at least ${PASSWORD_MIN_CHARACTERS} characters`,
+    );
+  return { text, isNew: false };
+}
+
+function checkRedirectUris(uris: readonly string[]): void {
+  for (const uri of uris) {
+    const problem = redirectUriProblem(uri);
+    if (problem) throw new AdminError(`the redirect URI ${uri} ${problem}`);
+  }
+}
+
+/**
+ * Opens the accounts of the service in `dataDirectory` for the time of `work`. Unless `mayCreate`, throws `AdminError`
+ * for a directory without a service. Throws `DataDirectoryError` if the accounts cannot be read or written.
+ */
+export async function administer<Result>(
+  dataDirectory: string,
+  { mayCreate }: { readonly mayCreate: boolean },
+  work: (administration: Administration) => Result | Promise<Result>,
+): Promise<Result> {
+  const file = join(dataDirectory, ACCOUNTS_FILE);
+  if (!mayCreate && !existsSync(file))
+    throw new AdminError(
+      `${dataDirectory} contains no storage service; name the service's directory with --data DIR`,
+    );
+  const database = openDatabase(dataDirectory);
+  try {
+    return await work(new Administration(registryIn(database), () => systemClock.now()));
+  } catch (error) {
+    throw accountsFailure(error, file);
+  } finally {
+    database.close();
+  }
+}
