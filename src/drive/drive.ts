@@ -26,11 +26,13 @@ import { type Spool, writeSpooled } from './spool/spool.ts';
 import { StateCollector } from './state-collector.ts';
 import { IntentLog } from './tree/intent-log.ts';
 import { KeptState } from './tree/kept-state.ts';
+import { LocalMover } from './tree/local-mover.ts';
 import { Mover } from './tree/mover.ts';
 import { ParentFolders } from './tree/parent-folders.ts';
 import { PlaceholderCommitter } from './tree/placeholder-committer.ts';
 import { Reader } from './tree/reader.ts';
 import { Recovery } from './tree/recovery.ts';
+import { RelocationIntents } from './tree/relocation-intents.ts';
 import { type DeletePolicy, Remover } from './tree/remover.ts';
 import { Replacer } from './tree/replacer.ts';
 import { createTree } from './tree/tree.ts';
@@ -154,9 +156,12 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const replacer = new Replacer({ remote: unguarded, replacements, callLocks, recovery, log });
   const keptState = new KeptState({ state, times, metadata, reader });
   const intentLog = new IntentLog({ state, metadata, localFiles, keptState, locks, clock, log });
+  const intents = new RelocationIntents({ localFiles: state.localFiles, metadata, keptState });
+  const { properties } = state;
+  const localMover = new LocalMover({ properties, localFiles, locks, parents, reader, writer, remover });
   const mover = new Mover({
-    ...{ remote, state, metadata, localFiles, placeholders, times, locks, parents, log },
-    ...{ reader, writer, remover, replacer, keptState, intentLog },
+    ...{ remote, metadata, placeholders, times, locks, parents, log },
+    ...{ remover, replacer, intentLog, intents, localMover },
   });
   const operations = { reader, writer, remover, mover, recovery, intentLog };
   const tree = createTree({ ...operations, localFiles, placeholders, quota, remote });

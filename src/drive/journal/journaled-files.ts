@@ -1,11 +1,11 @@
-import type { Journal } from '../../state/journal.ts';
 import { endedBy } from '../../util/body-reader.ts';
 import type { Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
-import type { Files, RelocateOptions, RemoveOptions, WriteMode, WriteOptions, Written } from '../files.ts';
+import type { Files, RelocateOptions, WriteMode, Written } from '../files.ts';
 import type { PathLocks } from '../path-locks.ts';
 import type { JournalCapacity } from './capacity.ts';
 import type { Intake } from './intake.ts';
+import { type JournaledRemover, notAsExpected } from './journaled-remover.ts';
 import type { Overlay } from './overlay.ts';
 import { isNewId, type OverlayEntries, tagOf } from './overlay-entries.ts';
 import type { PendingFiles } from './pending-files.ts';
@@ -14,18 +14,16 @@ import type { Sender } from './sender.ts';
 export interface JournaledFilesParts {
   /** The tree below the journal. */
   readonly base: Files;
-  readonly journal: Journal;
   readonly pending: PendingFiles;
   readonly overlay: Overlay;
   readonly intake: Intake;
+  readonly remover: JournaledRemover;
   readonly sender: Sender;
   readonly shown: OverlayEntries;
   readonly capacity: JournalCapacity;
   /** Changes of one path take turns. */
   readonly turns: PathLocks;
   readonly goesThrough: (path: Path) => boolean;
-  readonly isDeletionPermanent: () => boolean;
-  readonly forgetKept: (path: Path, ids: readonly string[]) => Promise<void>;
 }
 
 /**
@@ -33,7 +31,7 @@ export interface JournaledFilesParts {
  * wait until it has landed in the tree below, and are made there.
  */
 export function createJournaledFiles(parts: JournaledFilesParts): Files {
-  const { base, pending, overlay, intake, sender, shown, capacity, turns, goesThrough } = parts;
+  const { base, pending, overlay, intake, remover, sender, shown, capacity, turns, goesThrough } = parts;
 
   /** Resolves when no write is pending at these paths and below. Throws what hinders a write. */
   const landed = async (...paths: readonly Path[]): Promise<void> => {
@@ -55,12 +53,7 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
     ...(targetRev !== undefined && { targetRev: await revBelow(to, targetRev) }),
   });
 
-  const writeThrough = async (
-    path: Path,
-    body: AsyncIterable<Uint8Array>,
-    options: WriteOptions,
-    signal: AbortSignal | undefined,
-  ): Promise<Written> => {
+  const writeThrough: Files['write'] = async (path, body, options, signal) => {
     const mode = await modeBelow(path, options.mode);
     return shownWritten(await base.write(path, body, { ...options, mode }, signal));
   };
@@ -69,12 +62,7 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
    * Writes a body that does not fit into the journal through to the service. Its turn begins when the body is whole and
    * ends with the commit, so that others do not wait for a slow client. Writes accepted meanwhile land first.
    */
-  const writeLarge = async (
-    path: Path,
-    body: AsyncIterable<Uint8Array>,
-    options: WriteOptions,
-    signal: AbortSignal | undefined,
-  ): Promise<Written> => {
+  const writeLarge: Files['write'] = async (path, body, options, signal) => {
     await landed(path);
     let end = (): void => undefined;
     const over = new Promise<void>((resolve) => {
@@ -123,7 +111,7 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
         if (pending.newest(path)) throw new FileError('exists', `${path} exists`);
         return base.createFolder(path);
       }),
-    remove: (path, options) => turns.exclusive([path], () => remove(parts, path, options, landed)),
+    remove: (path, options) => turns.exclusive([path], () => remover.remove(path, options)),
     copy: (from, to, options) =>
       turns.exclusive([from, to], async () => {
         await landed(from, to);
@@ -157,65 +145,4 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
       if (!newest || !isNewId(newest.write.fileId)) await base.unshareLink(path);
     },
   };
-}
-
-/** Removes `path`. Pending writes are dropped unsent, unless they must be recoverable from the service's trash. */
-async function remove(
-  parts: JournaledFilesParts,
-  path: Path,
-  options: RemoveOptions,
-  landed: (path: Path) => Promise<void>,
-): Promise<void> {
-  const { base, pending } = parts;
-  const { rev, recoverable } = options;
-  if (rev !== undefined) {
-    // The service compares revisions, so the file has to land first.
-    await landed(path);
-    const entry = await base.stat(path);
-    if (entry?.kind !== 'file' || tagOf(entry) !== rev) throw notAsExpected(path);
-    return base.remove(path, { recoverable, rev: entry.rev });
-  }
-  if (pending.files === 0 || pending.within(path).length === 0) return base.remove(path, options);
-  if (!recoverable && parts.isDeletionPermanent()) return cancel(parts, path, options);
-  await landed(path);
-  return base.remove(path, options);
-}
-
-async function cancel(parts: JournaledFilesParts, path: Path, options: RemoveOptions): Promise<void> {
-  const { base, journal, pending, sender } = parts;
-  try {
-    await suspend(parts, path);
-    const isBelow = (await base.stat(path)) !== undefined;
-    // The tree below first: if it fails, the journal still has the file.
-    if (isBelow || pending.at(path).length === 0) await base.remove(path, options);
-    const files = pending.within(path);
-    const newIds = files.map(({ write }) => write.fileId).filter(isNewId);
-    await journal.forget(files.map(({ write }) => write.id));
-    for (const file of files) pending.delete(file);
-    await parts.forgetKept(path, newIds);
-  } catch (error) {
-    for (const file of pending.within(path)) {
-      if (file.state === 'suspended') file.state = 'waiting';
-      sender.offer(file);
-    }
-    throw error;
-  }
-}
-
-/** Suspends all writes at `path` and below, and waits for the end of those being sent. */
-async function suspend({ pending, sender }: JournaledFilesParts, path: Path): Promise<void> {
-  for (;;) {
-    const files = pending.within(path);
-    for (const file of files.filter(({ state }) => state === 'waiting')) {
-      file.state = 'suspended';
-      sender.withdraw(file);
-    }
-    const sending = files.filter(({ state }) => state === 'sending');
-    if (sending.length === 0) return;
-    await sender.settled(sending);
-  }
-}
-
-function notAsExpected(path: Path): FileError {
-  return new FileError('changed', `${path} was changed meanwhile`);
 }

@@ -12,6 +12,7 @@ import { Delivery } from './delivery.ts';
 import { FileIds } from './file-ids.ts';
 import { Intake } from './intake.ts';
 import { createJournaledFiles } from './journaled-files.ts';
+import { JournaledRemover } from './journaled-remover.ts';
 import { Overlay } from './overlay.ts';
 import { isNewId, OverlayEntries } from './overlay-entries.ts';
 import { PendingFile, PendingFiles } from './pending-files.ts';
@@ -90,7 +91,11 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   const overlay = new Overlay(base, journal, pending, shown);
   const capacity = new JournalCapacity(pending, { ...JOURNAL_LIMITS, ...parts.limits });
   const intake = new Intake({ ...parts, pending, overlay, sender, shown, capacity, turns });
-  const files = createJournaledFiles({ ...parts, pending, overlay, intake, sender, shown, capacity, turns });
+  const { goesThrough, isDeletionPermanent, forgetKept } = parts;
+  const remover = new JournaledRemover({ base, journal, pending, sender, isDeletionPermanent, forgetKept });
+  const files = createJournaledFiles({
+    ...{ base, pending, overlay, intake, remover, sender, shown, capacity, turns, goesThrough },
+  });
   const depth = (): JournalDepth => {
     const { files, bytes, problem } = pending;
     return { files, bytes, lostFiles: journal.lostFiles, ...(problem && { trouble: problem.fault }) };

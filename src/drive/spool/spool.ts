@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { Files } from '../files.ts';
@@ -9,6 +9,9 @@ import { SpooledBody } from './spooled-body.ts';
 
 /** Maximum size of all spooled bodies on the disk: a body that is spooled at the slow rate lasts 40 minutes with it. */
 const SPOOL_BYTES_MAX = 2 * 1024 ** 3;
+
+/** Name of the spool's folder in earlier versions, which lay at the same place and held temporary files only. */
+const FORMER_NAME = 'spill';
 
 export interface SpoolOptions {
   /** Directory of the spool alone: other files in it are removed. */
@@ -31,6 +34,7 @@ export async function openSpool({ directory, clock, log, bytesMax }: SpoolOption
     // Files of a killed process: its clients will send again.
     await rm(directory, { recursive: true, force: true });
     await mkdir(directory, { recursive: true, mode: 0o700 });
+    await rm(join(dirname(directory), FORMER_NAME), { recursive: true, force: true });
   } catch (error) {
     log.warn('cannot open the spool; while the storage service is slow, clients wait', {
       reason: String(error),

@@ -1,58 +1,43 @@
-import { randomUUID } from 'node:crypto';
 import { isApiFailure } from '../../api/errors.ts';
 import type { Remote } from '../../api/remote.ts';
-import type { Intent, Kept } from '../../state/intents.ts';
-import { LOCAL_FILE_BYTES_MAX } from '../../state/local-files.ts';
-import type { DriveState } from '../../state/state.ts';
 import type { Log } from '../../util/log.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import { placedIn } from '../cache/tree-cache.ts';
 import { FileError } from '../errors.ts';
-import type { Entry, FileEntry, RelocateOptions, Written } from '../files.ts';
-import type { LocalFiles } from '../local-files.ts';
+import type { Entry, RelocateOptions, Written } from '../files.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
-import { companionOf, isWithinWaiting } from '../names.ts';
+import { isWithinWaiting } from '../names.ts';
 import type { PathLocks } from '../path-locks.ts';
 import type { Placeholders } from '../placeholders.ts';
 import type { IntentLog } from './intent-log.ts';
-import type { KeptState } from './kept-state.ts';
+import { type LocalMover, requireRevision } from './local-mover.ts';
 import type { ParentFolders } from './parent-folders.ts';
-import type { Reader } from './reader.ts';
+import type { Relocation, RelocationIntents } from './relocation-intents.ts';
 import type { Remover } from './remover.ts';
 import type { Placement, Replacer } from './replacer.ts';
-import type { Writer } from './writer.ts';
 
 /** Maximum number of attempts when another client puts something at the target meanwhile. */
 const ATTEMPTS_MAX = 3;
 
 /** A move or copy: what goes where, and the call of the service that does it. */
-interface Plan {
-  readonly kind: 'move' | 'copy';
-  readonly source: Entry;
-  /** In display case. */
-  readonly to: Path;
+interface Plan extends Relocation {
   readonly options: RelocateOptions;
-  /** Whether the outcome is an empty folder. */
-  readonly isNew: boolean;
   readonly placement: Placement;
 }
 
 interface MoverDeps {
   readonly remote: Remote;
-  readonly state: Pick<DriveState, 'localFiles' | 'properties'>;
   readonly metadata: MetadataCache;
-  readonly localFiles: LocalFiles;
   readonly placeholders: Placeholders;
   readonly times: ModifiedTimes;
   readonly locks: PathLocks;
   readonly parents: ParentFolders;
-  readonly reader: Reader;
-  readonly writer: Writer;
   readonly remover: Remover;
   readonly replacer: Replacer;
-  readonly keptState: KeptState;
   readonly intentLog: IntentLog;
+  readonly intents: RelocationIntents;
+  readonly localMover: LocalMover;
   readonly log: Log;
 }
 
@@ -61,9 +46,9 @@ export class Mover {
   constructor(private readonly deps: MoverDeps) {}
 
   async move(from: Path, to: Path, options: RelocateOptions): Promise<Written> {
-    const { localFiles } = this.deps;
+    const { localMover } = this.deps;
     refuseNonsense(from, to);
-    if (localFiles.owns(from) || localFiles.owns(to)) return this.#relocateLocal('move', from, to, options);
+    if (localMover.concerns(from, to)) return localMover.relocate('move', from, to, options);
     const source = await this.#sourceAt(from);
     if (keyOf(from) === keyOf(to)) return this.#renameCase(source, to, options);
     const place = join((await this.deps.parents.of(to)).path, nameOf(to));
@@ -86,10 +71,10 @@ export class Mover {
     to: Path,
     { shallow, ...options }: RelocateOptions & { readonly shallow: boolean },
   ): Promise<Written> {
-    const { localFiles } = this.deps;
+    const { localMover } = this.deps;
     refuseNonsense(from, to);
     if (keyOf(from) === keyOf(to)) throw new FileError('into-itself', `${from} cannot be copied onto itself`);
-    if (localFiles.owns(from) || localFiles.owns(to)) return this.#relocateLocal('copy', from, to, options);
+    if (localMover.concerns(from, to)) return localMover.relocate('copy', from, to, options);
     const source = await this.#sourceAt(from);
     const place = join((await this.deps.parents.of(to)).path, nameOf(to));
     const isNew = shallow && source.kind === 'folder';
@@ -151,36 +136,11 @@ export class Mover {
   /** A copy whose properties cannot be stored now fails, although it exists: they follow. A move succeeds all the same. */
   async #performNoted(plan: Plan): Promise<Written> {
     const work = () => this.#attempt(plan);
-    const { written, failure } = await this.deps.intentLog.perform(plan.to, this.#intentsOf(plan), work);
+    const { intentLog, intents } = this.deps;
+    const { written, failure } = await intentLog.perform(plan.to, intents.of(plan), work);
     if (failure !== undefined && plan.kind === 'copy') throw failure;
     const [shown = written.entry] = await this.deps.times.applyTo([written.entry]);
     return { ...written, entry: shown };
-  }
-
-  async *#intentsOf({ kind, source, to, isNew }: Plan): AsyncIterable<Intent> {
-    const isCopy = kind === 'copy';
-    const target = await this.deps.metadata.stat(to);
-    const contentHash = source.kind === 'file' ? source.contentHash : undefined;
-    const outcome = {
-      kind: source.kind,
-      otherIds: [source.id, ...(target ? [target.id] : [])],
-      ...(!isCopy && { id: source.id }),
-      ...(contentHash !== undefined && { contentHash }),
-    };
-    const intentFor = (kept: readonly Kept[], takesLocalFiles: boolean): Intent => ({
-      ...{ id: randomUUID(), kind, from: source.path, to, outcome, takesLocalFiles, kept },
-    });
-    if (!isNew && (await this.#hasLocalFiles(kind, source.path))) yield intentFor([], true);
-    if (isCopy)
-      for await (const kept of this.deps.keptState.of(source, to, isNew)) yield intentFor(kept, false);
-  }
-
-  /** Returns whether local files have to follow. */
-  async #hasLocalFiles(kind: Plan['kind'], path: Path): Promise<boolean> {
-    const { localFiles } = this.deps.state;
-    const places = kind === 'move' ? [path, companionOf(path)] : [path];
-    const within = await Promise.all(places.map((place) => localFiles.within(place)));
-    return within.some((some) => some.length > 0);
   }
 
   async #attempt(plan: Plan): Promise<Written> {
@@ -263,68 +223,6 @@ export class Mover {
       }),
     );
   }
-
-  /** Moves or copies a file when one of the two paths, or both, belong to local files. */
-  async #relocateLocal(kind: Plan['kind'], from: Path, to: Path, options: RelocateOptions): Promise<Written> {
-    const { localFiles, locks, state } = this.deps;
-    if (localFiles.owns(from) && localFiles.owns(to))
-      return locks.exclusive([from, to], () => this.#relocateWithinLocal(kind, from, to, options));
-    const { source, place } = await this.#localEnds(from, to, options);
-    const written = await this.#carryAcross(source, place, options);
-    await state.properties.copy(source.id, written.entry.id);
-    // A revision written meanwhile was not copied, and must not be removed.
-    const meant = source.kind === 'file' ? { rev: source.rev } : {};
-    if (kind === 'move') await this.deps.remover.remove(from, { recoverable: true, ...meant });
-    return written;
-  }
-
-  async #relocateWithinLocal(
-    kind: Plan['kind'],
-    from: Path,
-    to: Path,
-    options: RelocateOptions,
-  ): Promise<Written> {
-    const { localFiles, state } = this.deps;
-    const { source, target, place } = await this.#localEnds(from, to, options);
-    await (kind === 'move' ? localFiles.move(source.path, place) : localFiles.copy(source.path, place));
-    const entry = await localFiles.stat(place);
-    if (!entry) throw new FileError('not-found', `${from} has gone meanwhile`);
-    if (kind === 'copy') await state.properties.copy(source.id, entry.id);
-    return { entry, created: target === undefined };
-  }
-
-  async #localEnds(
-    from: Path,
-    to: Path,
-    { overwrite, rev, targetRev }: RelocateOptions,
-  ): Promise<{ readonly source: Entry; readonly target: Entry | undefined; readonly place: Path }> {
-    const source = await this.deps.reader.stat(from);
-    if (!source) throw new FileError('not-found', `${from} is not there`);
-    const place = join((await this.deps.parents.of(to)).path, nameOf(to));
-    const target = keyOf(from) === keyOf(to) ? undefined : await this.deps.reader.stat(place);
-    if (target && !overwrite) throw new FileError('exists', `something is at ${to} already`);
-    if (rev !== undefined) requireRevision(from, source, rev);
-    if (targetRev !== undefined) requireRevision(to, target, targetRev);
-    return { source, target, place };
-  }
-
-  async #carryAcross(source: Entry, to: Path, { overwrite, targetRev }: RelocateOptions): Promise<Written> {
-    if (source.kind === 'folder')
-      throw new FileError(
-        'forbidden',
-        `${source.path} is a folder; only files can get or lose a name like this`,
-      );
-    if (this.deps.localFiles.owns(to) && source.sizeBytes > LOCAL_FILE_BYTES_MAX)
-      throw new FileError(
-        'too-large',
-        `${to} is a local file and may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
-      );
-    const body = this.deps.reader.read(source, undefined, new AbortController().signal);
-    const { sizeBytes, modifiedMs } = source satisfies FileEntry;
-    const any = targetRev === undefined ? ({ if: 'any' } as const) : ({ if: 'rev', rev: targetRev } as const);
-    const mode = overwrite ? any : ({ if: 'absent' } as const);
-    return this.deps.writer.write(to, body, { mode, sizeBytes, modifiedMs });
-  }
 }
 
 function refuseNonsense(from: Path, to: Path): void {
@@ -333,11 +231,6 @@ function refuseNonsense(from: Path, to: Path): void {
   if (from === to || (!isSame && (isWithin(to, from) || isWithin(from, to))))
     throw new FileError('into-itself', `${from} cannot go to ${to}: one of them lies in the other`);
   if (isWithinWaiting(to)) throw new FileError('bad-name', `davgate keeps the name ${nameOf(to)} for itself`);
-}
-
-function requireRevision(path: Path, entry: Entry | undefined, rev: string): void {
-  if (entry?.kind !== 'file' || entry.rev !== rev)
-    throw new FileError('changed', `${path} is not what was expected`);
 }
 
 function isCopyOf(found: Entry, source: Entry): boolean {

@@ -3,6 +3,7 @@ import type { Transaction } from '../committer.ts';
 import { tickAt } from '../feed/ticks.ts';
 import type { Contents } from './contents.ts';
 import type { Reserve } from './reserve.ts';
+import { StepRunner } from './step-runner.ts';
 
 /** Revisions that one transaction purges: some 20 ms, so that other calls get their turn. */
 const STEP_REVISIONS = 200;
@@ -19,7 +20,7 @@ const TOMBSTONES_MAX = 1000;
  */
 export class Purge {
   readonly #sql: ReturnType<typeof statements>;
-  #working: Promise<void> | undefined;
+  readonly #runner = new StepRunner(this);
 
   constructor(
     database: SqliteDatabase,
@@ -63,14 +64,7 @@ export class Purge {
 
   /** Purges until the queue is empty or the storage is closed; the next start continues. */
   work(reserve: Reserve): Promise<void> {
-    this.#working ??= this.#work(reserve).finally(() => {
-      this.#working = undefined;
-    });
-    return this.#working;
-  }
-
-  async #work(reserve: Reserve): Promise<void> {
-    while (!reserve.isClosed && !this.isEmpty) await reserve.commit((transaction) => this.step(transaction));
+    return this.#runner.run(reserve);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Reserve } from '../blocks/reserve.ts';
+import { StepRunner } from '../blocks/step-runner.ts';
 import type { Transaction } from '../committer.ts';
 import type { NumberRange } from '../feed/ticks.ts';
 import { notStaged } from './tree-rows.ts';
@@ -28,7 +29,7 @@ export class Stagings {
   readonly #sql: ReturnType<typeof statements>;
   /** The staging that is being filled. */
   #current: number | undefined;
-  #working: Promise<void> | undefined;
+  readonly #runner = new StepRunner(this);
 
   constructor(
     database: SqliteDatabase,
@@ -86,14 +87,7 @@ export class Stagings {
 
   /** Clears away until nothing is left or the storage is closed; the next start continues. */
   work(reserve: Reserve): Promise<void> {
-    this.#working ??= this.#work(reserve).finally(() => {
-      this.#working = undefined;
-    });
-    return this.#working;
-  }
-
-  async #work(reserve: Reserve): Promise<void> {
-    while (!reserve.isClosed && !this.isEmpty) await reserve.commit((transaction) => this.step(transaction));
+    return this.#runner.run(reserve);
   }
 
   /** Clears away more rows, as many as the transaction has room for. */

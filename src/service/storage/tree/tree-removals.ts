@@ -3,6 +3,7 @@ import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Purge } from '../blocks/purge.ts';
 import type { Reserve } from '../blocks/reserve.ts';
+import { StepRunner } from '../blocks/step-runner.ts';
 import type { Transaction } from '../committer.ts';
 import { below, type DeletionRow, type EntryRow, notStaged } from './tree-rows.ts';
 
@@ -34,7 +35,7 @@ type Placed = Pick<EntryRow, 'ns' | 'parent' | 'nameKey'>;
  */
 export class TreeRemovals {
   readonly #sql: ReturnType<typeof statements>;
-  #working: Promise<void> | undefined;
+  readonly #runner = new StepRunner(this);
 
   constructor(
     database: SqliteDatabase,
@@ -73,10 +74,7 @@ export class TreeRemovals {
 
   /** Works until no row is left or the storage is closed; the next start continues. */
   work(reserve: Reserve): Promise<void> {
-    this.#working ??= this.#work(reserve).finally(() => {
-      this.#working = undefined;
-    });
-    return this.#working;
+    return this.#runner.run(reserve);
   }
 
   /** Returns the removal that covers an entry. */
@@ -199,10 +197,6 @@ export class TreeRemovals {
     return this.#sql.entriesById
       .all(id)
       .some((row) => (this.ofEntry(row)?.seq ?? Number.POSITIVE_INFINITY) > seq);
-  }
-
-  async #work(reserve: Reserve): Promise<void> {
-    while (!reserve.isClosed && !this.isEmpty) await reserve.commit((transaction) => this.step(transaction));
   }
 
   /** Examines up to `limit` rows of a removal; returns their number, at least 1. */

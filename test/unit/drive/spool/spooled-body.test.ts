@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -214,4 +214,14 @@ test('files that a killed process left in the spool are removed at the start', a
   await open();
   expect(existsSync(directory)).toBe(true);
   expect(readdirSync(directory)).toEqual([]);
+});
+
+test("the folder 'spill' of an earlier version is removed at the start, and the other folders stay", async () => {
+  for (const name of ['spill', 'state']) {
+    mkdirSync(join(parent, name));
+    writeFileSync(join(parent, name, 'left'), 'bytes');
+  }
+  await open();
+  expect(readdirSync(parent).sort()).toEqual(['spool', 'state']);
+  expect(readdirSync(join(parent, 'state'))).toEqual(['left']);
 });
