@@ -98,11 +98,11 @@ async function refuseWaiting(claim: Claim, owner: Owner): Promise<void> {
   // An older davgate stored the owner in only one of the two; the other one belongs to the same owner.
   const ofState = (await state.owners.get(drive)) ?? first;
   const ofJournal = (await journals?.owners.get(drive)) ?? first;
-  const held = ofState && !isSameOwner(ofState, owner) ? await heldFiles(state, drive) : 0;
+  const unfinished = ofState && !isSameOwner(ofState, owner) ? await unfinishedChanges(state, drive) : 0;
   const pending =
     ofJournal && !isSameOwner(ofJournal, owner) ? ((await (await journals?.drive(drive))?.all()) ?? []) : [];
   const before = pending.length > 0 ? ofJournal : ofState;
-  const count = held + pending.length;
+  const count = unfinished + pending.length;
   if (count === 0 || !before) return;
   throw new OtherOwner(
     `drive "${drive}": ${count === 1 ? '1 file' : `${count} files`} in ${dataDirectory} must still be sent to ${shownOwner(before)}, but this login belongs to ${shownOwner(owner)}; run davgate with the old settings until /.davgate/healthz shows no pending files, or use another --data-dir for this login`,
@@ -110,7 +110,7 @@ async function refuseWaiting(claim: Claim, owner: Owner): Promise<void> {
 }
 
 /** Counts placeholders, and moves that a kill interrupted: only the same account can complete them. */
-async function heldFiles(state: State, drive: string): Promise<number> {
+export async function unfinishedChanges(state: State, drive: string): Promise<number> {
   const { placeholders, replacements } = state.drive(drive);
   return (await placeholders.within(ROOT)).length + (await replacements.all()).length;
 }

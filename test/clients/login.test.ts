@@ -164,7 +164,9 @@ test('davgate login is refused while davgate runs, and while a placeholder is no
   const waiting = await runProgram(words);
   expect([waiting.code, waiting.output]).toEqual([
     1,
-    expect.stringMatching(/^davgate: 1 files in .* are not yet at the service that davgate serves now/),
+    expect.stringMatching(
+      /^davgate: cannot change the account: files in .* that must still be sent to the current one: 1;/,
+    ),
   ]);
   const next = await startProgram({ dataDirectory: data.path, login: false });
   expect(await next.stop()).toBe(0);

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { unfinishedChanges } from '../../app/account-guard.ts';
 import type { Settings } from '../../config/settings.ts';
 import { DEFAULT_DRIVE } from '../../config/users.ts';
 import { StateInUse } from '../../state/errors.ts';
@@ -9,7 +10,6 @@ import { openSqliteState } from '../../state/sqlite/state.ts';
 import type { State } from '../../state/state.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
-import { ROOT } from '../../util/path.ts';
 import { terminalLog } from '../log.ts';
 import { LoginError } from './login-error.ts';
 
@@ -19,10 +19,10 @@ import { LoginError } from './login-error.ts';
  */
 export async function refusePendingWrites(dataDirectory: string, settings: Settings): Promise<void> {
   try {
-    const count = (await heldFiles(dataDirectory, settings)) + (await journaledFiles(dataDirectory));
+    const count = (await changesInState(dataDirectory, settings)) + (await journaledFiles(dataDirectory));
     if (count === 0) return;
     throw new LoginError(
-      `${count} files in ${dataDirectory} are not yet at the service that davgate serves now; run davgate serve until /.davgate/healthz shows none, stop it, and try again`,
+      `cannot change the account: files in ${dataDirectory} that must still be sent to the current one: ${count}; run davgate serve until /.davgate/healthz shows none, stop it, and try again`,
     );
   } catch (error) {
     if (!(error instanceof StateInUse)) throw error;
@@ -32,12 +32,11 @@ export async function refusePendingWrites(dataDirectory: string, settings: Setti
   }
 }
 
-async function heldFiles(dataDirectory: string, settings: Settings): Promise<number> {
+async function changesInState(dataDirectory: string, settings: Settings): Promise<number> {
   const state = await openedState(dataDirectory, settings);
   if (!state) return 0;
   try {
-    const { placeholders, replacements } = state.drive(DEFAULT_DRIVE);
-    return (await placeholders.within(ROOT)).length + (await replacements.all()).length;
+    return await unfinishedChanges(state, DEFAULT_DRIVE);
   } finally {
     await state.close();
   }

@@ -31,7 +31,9 @@ describe('the page of a file link', () => {
     expect(answered.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(answered.text).toContain('<title>Report 1.txt</title>');
     expect(answered.text).toContain('1.5 kB');
-    for (const [, href = ''] of answered.text.matchAll(/href="([^"]*(?:dl|raw)=1)"/g)) {
+    const links = [...answered.text.matchAll(/href="([^"]*(?:dl|raw)=1)"/g)];
+    expect(links.length).toBeGreaterThan(0);
+    for (const [, href = ''] of links) {
       const address = new URL(href.replaceAll('&amp;', '&'), await urlOf('/page/Report 1.txt'));
       expect((await get(address.href)).text).toBe('x'.repeat(1500));
     }
