@@ -10,6 +10,32 @@ export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[
   return { markup: parts.map((part, index) => part + markupOf(values[index])).join('') };
 }
 
+export interface HtmlDocument {
+  readonly title: string;
+  /** The only style sheet. A Content-Security-Policy may have the hash of exactly this text, so it is not escaped. */
+  readonly style: string;
+  /** Further elements of the head. */
+  readonly head?: Html;
+  /** The `body` element. */
+  readonly body: Html;
+}
+
+/** Returns a whole page, which search engines do not index. */
+export function htmlDocument({ title, style, head, body }: HtmlDocument): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+${head}<title>${title}</title>
+${{ markup: `<style>${style}</style>` }}
+</head>
+${body}
+</html>
+`.markup;
+}
+
 type HtmlValue = string | number | Html | undefined | readonly Html[];
 
 function markupOf(value: HtmlValue): string {

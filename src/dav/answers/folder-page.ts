@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Html, html } from '../../util/html.ts';
+import { type Html, html, htmlDocument } from '../../util/html.ts';
 import { sizeText } from '../../util/size-text.ts';
 
 /** The content of a folder's page in a browser. */
@@ -48,17 +48,7 @@ export function drivePage({ path, items }: DrivePage): string {
   const sorted = [...items].sort(inOrder);
   const rows = sorted.slice(0, ITEMS_MAX).map(row);
   const isCut = sorted.length > ITEMS_MAX;
-  // The style sheet needs no escaping, and the policy's hash must match these very bytes.
-  const style = { markup: `<style>${STYLE}</style>` };
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${path}</title>
-${style}
-</head>
-<body>
+  const body = html`<body>
 <h1>${path}</h1>
 ${path === '/' ? undefined : html`<p><a href="${parentUrl(path)}">Up one folder</a></p>`}
 <table>
@@ -66,9 +56,8 @@ ${path === '/' ? undefined : html`<p><a href="${parentUrl(path)}">Up one folder<
 ${rows}</table>
 ${rows.length === 0 ? html`<p>This folder is empty.</p>` : undefined}
 ${isCut ? html`<p>Showing ${ITEMS_MAX} of ${items.length} entries; mount the drive to see all of them.</p>` : undefined}
-</body>
-</html>
-`.markup;
+</body>`;
+  return htmlDocument({ title: path, style: STYLE, body });
 }
 
 function inOrder(one: DrivePageItem, other: DrivePageItem): number {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Html, html } from '../../util/html.ts';
+import { type Html, html, htmlDocument } from '../../util/html.ts';
 
 /** The style sheet of the consent pages, in light and dark. */
 const AUTHORIZE_STYLE = `
@@ -168,22 +168,13 @@ function problemText(problem: string | undefined): Html | undefined {
 }
 
 function page(title: string, content: Html): string {
-  // The style sheet contains no character that needs escaping; the policy contains the hash of exactly these bytes.
-  const style = { markup: `<style>${AUTHORIZE_STYLE}</style>` };
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>${title} · davgate</title>
-${style}
-</head>
-<body><main>
+  return htmlDocument({
+    title: `${title} · davgate`,
+    style: AUTHORIZE_STYLE,
+    body: html`<body><main>
 ${content}
 </main>
 <footer>davgate storage service</footer>
-</body>
-</html>
-`.markup;
+</body>`,
+  });
 }

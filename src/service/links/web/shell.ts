@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Html, html } from '../../../util/html.ts';
+import { type Html, html, htmlDocument } from '../../../util/html.ts';
 import { STYLE } from './style.ts';
 
 /**
@@ -62,25 +62,16 @@ const ICON =
 
 /** Returns a whole page around `content`, or one for a frame in another site's page. */
 export function shell(title: string, content: Html, place: 'page' | 'frame' = 'page'): string {
-  // Style sheet and script contain no character that needs escaping; the policy contains the hashes of exactly these
-  // bytes.
-  const style = { markup: `<style>${STYLE}</style>` };
+  // The policy contains the hash of exactly these bytes, which contain no character that needs escaping.
   const script = place === 'frame' ? { markup: `<script>${FRAME_SCRIPT}</script>` } : undefined;
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<link rel="icon" href="${ICON}">
-<title>${title}</title>
-${style}
-</head>
-<body class="${place}">
+  return htmlDocument({
+    title,
+    style: STYLE,
+    head: html`<link rel="icon" href="${ICON}">\n`,
+    body: html`<body class="${place}">
 ${content}
-${script}</body>
-</html>
-`.markup;
+${script}</body>`,
+  });
 }
 
 function hashOf(text: string): string {
