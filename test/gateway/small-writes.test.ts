@@ -113,10 +113,24 @@ test.each(Array.from({ length: effort(1) }, (_, index) => index + 1))(
   },
 );
 
-test('small files written at once are all stored, each once, when upload sessions end before the commit', async () => {
-  const statuses = await writeAll({ 'latency-write-ms': 20, 'session-lifetime-seconds': 0.001 });
-  await expectAllStored(statuses);
-});
+test.each([
+  ['their bytes are appended', 'upload_session/append_batch'],
+  ['they are finished', 'upload_session/finish_batch_v2'],
+])(
+  'small files written at once are stored by uploads of their own, each once, when their upload sessions end before %s',
+  async (_, route) => {
+    const faults = { 'latency-write-ms': 20, 'contention-hold-ms': 5 };
+    upstream.onCall = (called) => {
+      // Turned on before the call is sent.
+      if (called === route) service.service.setFaults({ ...faults, 'session-lifetime-seconds': 0.001 });
+    };
+    const statuses = await writeAll(faults);
+    const calls = upstream.take();
+    await expectAllStored(statuses);
+    expect(calls).toContain(route);
+    expect(calls.filter((call) => call === 'upload').length).toBeGreaterThanOrEqual(statuses.size);
+  },
+);
 
 test('of small files written at once with If-None-Match: *, the one whose path exists answers 412 and the others are stored', async () => {
   await put(service, `${root}/d/3`, 'theirs');

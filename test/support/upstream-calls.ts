@@ -2,6 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
 /** Records the calls to the service at `url` by route, without long polls and token requests. */
 export class UpstreamCalls {
+  /** Called with the route of each call before it is sent. */
+  onCall: (route: string) => void = () => undefined;
   readonly #routes: string[] = [];
   readonly #note = (message: unknown): void => {
     // The message that undici publishes on this channel.
@@ -9,6 +11,7 @@ export class UpstreamCalls {
     const route = /^\/2\/(?:files\/)?([^?]+)/.exec(request.path)?.[1];
     if (String(request.origin) !== this.url || !route || IN_BACKGROUND.test(route)) return;
     this.#routes.push(route);
+    this.onCall(route);
   };
 
   constructor(private readonly url: string) {
