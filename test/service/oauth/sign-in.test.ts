@@ -306,17 +306,24 @@ describe('implicit flow, response_type=token', () => {
     );
   });
 
-  test.each([
-    ['without a redirect URI', { redirect_uri: undefined }],
-    ['for a refresh token', { token_access_type: 'offline' }],
-    ['with PKCE', { code_challenge: 'x'.repeat(43) }],
-  ])('response_type=token %s is refused with invalid_request', async (_, change) => {
-    const request = Object.entries(asking({ response_type: 'token', ...change } as Record<string, string>));
-    const answered = await browser.open(
-      new URLSearchParams(request.filter(([, value]) => value !== undefined)),
-    );
-    const said = answered.headers.get('location') ?? answered.text;
-    expect(answered.status === 302 || answered.status === 400).toBe(true);
-    expect(said).toContain('invalid_request');
+  const ONLY_CODE = 'code_challenge and token_access_type "offline" need response_type "code"';
+
+  test.each<[string, Record<string, string>, string]>([
+    ['for a refresh token', { token_access_type: 'offline' }, ONLY_CODE],
+    ['with PKCE', { code_challenge: 'x'.repeat(43) }, ONLY_CODE],
+  ])(
+    'response_type=token %s redirects with invalid_request in the fragment',
+    async (_, change, error_description) => {
+      const answered = await browser.open(asking({ response_type: 'token', state: 's', ...change }));
+      const fields = new URLSearchParams({ error: 'invalid_request', error_description, state: 's' });
+      expect([answered.status, answered.headers.get('location')]).toEqual([302, `${CALLBACK}#${fields}`]);
+    },
+  );
+
+  test('response_type=token without a redirect URI answers a page with invalid_request and does not redirect', async () => {
+    const { redirect_uri: _uri, ...request } = asking({ response_type: 'token' });
+    const answered = await browser.open(request);
+    expect([answered.status, answered.headers.get('location')]).toEqual([400, null]);
+    expect(answered.text).toContain('invalid_request: missing required field &quot;redirect_uri&quot;');
   });
 });
