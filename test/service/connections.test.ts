@@ -1,7 +1,10 @@
 import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Log } from '../../src/util/log.ts';
+import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { connectRaw, type RawConnection } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -215,19 +218,24 @@ describe('malformed requests', () => {
 });
 
 describe('abandoned downloads', () => {
-  test('a download that its client abandons logs no error, and its file can be removed', async () => {
-    const bytes = Buffer.alloc(64 * 1024 * 1024, 7);
-    await put(service, '/left', bytes);
-    const outgoing = request(`${service.url}/2/files/download`, {
+  test('a download that its client abandons logs no error and releases its file, whose blocks are removed from the disk', async () => {
+    const left = await startTestService({ log });
+    const blocks = () => readdir(join(left.dataDirectory, 'blocks'));
+    await put(left, '/left', Buffer.alloc(64 * 1024 * 1024, 7));
+    expect(await blocks()).not.toEqual([]);
+    const outgoing = request(`${left.url}/2/files/download`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${service.token}`, 'dropbox-api-arg': '{"path":"/left"}' },
+      headers: { authorization: `Bearer ${left.token}`, 'dropbox-api-arg': '{"path":"/left"}' },
     });
     outgoing.end();
     const [incoming] = await once(outgoing, 'response');
     await once(incoming, 'readable');
     outgoing.on('error', () => undefined);
+    expect((await rpc(left, 'files/permanently_delete', { path: '/left' })).status).toBe(200);
+    expect(await blocks()).not.toEqual([]);
     incoming.destroy();
-    await rpc(service, 'files/permanently_delete', { path: '/left' });
+    await eventually(async () => expect(await blocks()).toEqual([]));
+    await left.close();
     expect(logged).toEqual([]);
   });
 });
