@@ -99,11 +99,12 @@ test('two entries of finishSessions are stored whole when the session of one is 
   await expectFile(storage, '/other', Buffer.concat(pieces));
 });
 
-test('two consecutive parts in two parallel batches are stored whole, whichever is faster', async () => {
+test('two consecutive parts in two parallel batches are stored whole, and a second part that comes too early is refused by its offset', async () => {
   const disk = watchedDisk();
   const storage = await opened({ disk });
   const bytes = randomBytes(BLOCK_BYTES);
   const middle = 1000;
+  const seconds = new Set<string>();
   for (let turns = 0; turns < 40; turns += TURNS_STEP) {
     const session = await storage.startSession(HOME, 'sequential', body(), false);
     const send = async (from: number, to: number) => {
@@ -120,12 +121,14 @@ test('two consecutive parts in two parallel batches are stored whole, whichever 
     };
     const second = await send(middle, bytes.length);
     expect(await first).toBe('done');
+    seconds.add(second ?? 'no outcome');
     // If the second part came before the first was committed, it is sent again.
     if (second !== 'done') expect(await send(middle, bytes.length)).toBe('done');
     const at = { session, offset: bytes.length };
     await storage.finishSession(HOME, at, commit(`/${turns}`), body());
     await expectFile(storage, `/${turns}`, bytes);
   }
+  expect([...seconds].sort()).toEqual(['done', 'session/incorrect_offset']);
   await storage.close();
   expectSound(storage.dataDirectory);
 });
