@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-function openCache(sizeBytesMax = 100 * MIBIBYTE, log: Log = silentLog): Promise<BlockCache> {
+function openCache(sizeBytesMax = 100 * MIBIBYTE, log: Log = silentLog) {
   return openBlockCache({ directory, sizeBytesMax, clock, log });
 }
 
@@ -192,15 +192,19 @@ test('the block cache leaves foreign files in its directory alone', async () => 
 describe('the size limit of the block cache', () => {
   test('the block cache stays within its limit and evicts the block that was unused for longest', async () => {
     const cache = await openCache(10 * MIBIBYTE);
-    const keys = Array.from({ length: 8 }, (_, index) => ({ ...block, index, sizeBytes: 3 * MIBIBYTE }));
-    for (const key of keys) {
-      cache.keep(key, bytes.subarray(0, key.sizeBytes));
-      await eventually(async () => expect((await files()).length).toBeGreaterThan(0));
-    }
+    const keys = Array.from({ length: 4 }, (_, index) => ({ ...block, index, sizeBytes: 3 * MIBIBYTE }));
+    const keep = (key: BlockKey) => cache.keep(key, bytes.subarray(0, key.sizeBytes));
+    const [first = block, , , last = block] = keys;
+    expect(keys.slice(0, 3).map(keep)).toEqual([true, true, true]);
+    await eventually(() => expect(cache.diskBytes).toBeGreaterThan(9 * MIBIBYTE));
+    expect(await read(cache, first)).toBeDefined();
+    expect(keep(last)).toBe(true);
     await cache.close();
-    await eventually(async () => expect((await files()).length).toBeLessThanOrEqual(3));
+    expect(cache.diskBytes).toBeLessThanOrEqual(10 * MIBIBYTE);
+    await eventually(async () => expect(await files()).toHaveLength(3));
+    // Blocks are also kept in memory: another cache knows only those on the disk.
     const again = await openCache(10 * MIBIBYTE);
-    expect(again.has(keys[0] ?? block)).toBe(false);
+    expect(keys.map((key) => again.has(key))).toEqual([true, false, true, true]);
   });
 
   test('the block cache shrinks to its limit when it is opened with a lower one', async () => {
