@@ -1,6 +1,7 @@
 import type { Dropbox, files } from 'dropbox';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { fileShape, folderShape } from '../../support/metadata-shapes.ts';
 import {
   type SdkClients,
@@ -16,12 +17,13 @@ import type { TestService } from '../../support/service.ts';
 
 // Functions that the real service keeps for old clients, beside the versions that replaced them.
 
+const clock = new ManualClock();
 let service: TestService;
 let clients: SdkClients;
 let sdk: Dropbox;
 
 beforeAll(async () => {
-  ({ service, clients, sdk } = await startSdkService());
+  ({ service, clients, sdk } = await startSdkService({ clock }));
   await put('/Taken');
 });
 afterAll(() => service.close());
@@ -228,6 +230,22 @@ describe('sharing/create_shared_link and sharing/get_shared_links', () => {
     expect((await sdk.sharingGetSharedLinks({ path: '/None' })).result).toEqual({ links: [] });
   });
 
+  test('sharingGetSharedLinks leaves out an expired link, and sharingCreateSharedLink makes another one', async () => {
+    await put('/Expired');
+    const urls = async () =>
+      (await sdk.sharingGetSharedLinks({ path: '/Expired' })).result.links.map(({ url }) => url);
+    const settings = { expires: new Date(clock.now() + 60_000).toISOString().replace('.000Z', 'Z') };
+    const { result: old } = await sdk.sharingCreateSharedLinkWithSettings({ path: '/Expired', settings });
+    await clock.advance(59_999);
+    expect(await urls()).toEqual([old.url]);
+    await clock.advance(1);
+    expect(await urls()).toEqual([]);
+    const { result: next } = await sdk.sharingCreateSharedLink({ path: '/Expired' });
+    expect(next).toEqual(link('/Expired'));
+    expect(next.url).not.toBe(old.url);
+    expect(await urls()).toEqual([next.url]);
+  });
+
   test('sharingCreateSharedLink answers the expiry of an existing link, and sharingGetSharedLinks leaves out a deleted file', async () => {
     await put('/Ended');
     const settings = { expires: '2999-01-01T00:00:00Z' };
@@ -236,8 +254,10 @@ describe('sharing/create_shared_link and sharing/get_shared_links', () => {
       ...link('/Ended', first.url),
       expires: settings.expires,
     });
+    const urls = async () => (await sdk.sharingGetSharedLinks({})).result.links.map(({ url }) => url);
+    expect(await urls()).toContain(first.url);
     await sdk.filesDelete({ path: '/Ended' });
-    expect((await sdk.sharingGetSharedLinks({})).result.links.map(({ url }) => url)).not.toContain(first.url);
+    expect(await urls()).not.toContain(first.url);
   });
 
   test('sharingCreateSharedLink and sharingGetSharedLinks answer their refusals', async () => {
