@@ -131,12 +131,15 @@ test('the consent page reports a wrong password and then accepts the right one',
   await expectSoon(() => button('Allow').isVisible()).toBe(true);
 });
 
-test('the consent page of a request without a redirect URI shows the code', async () => {
+test('the consent page of a request without a redirect URI shows the code, and a click selects all of it', async () => {
   const request = new URLSearchParams({ client_id: app.key, response_type: 'code' });
   await page.goto(`${service.url}/oauth2/authorize?${request}`);
   await signIn();
   await button('Allow').click();
   await expectSoon(() => page.getByRole('status').innerText()).toMatch(/^[\w-]{43}$/);
+  const code = await page.getByRole('status').innerText();
+  await page.getByRole('status').click();
+  expect((await page.evaluate<string>('String(getSelection())')).trim()).toBe(code);
 });
 
 test('the API’s SDK gets tokens through the consent page with PKCE, refreshes them and revokes them', async () => {
