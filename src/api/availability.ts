@@ -8,16 +8,12 @@ const BACK_EVERY_MS = 10_000;
 /** Learns from the end of each call whether the service answers. */
 export class CallAvailability implements Availability {
   readonly #listeners = new Set<() => void>();
-  #awaySince: Instant | undefined;
+  awaySince: Instant | undefined;
   /** Whether the service was away since the listeners were last called. */
   #isReturnUnreported = false;
   #nextReport: Instant = LONG_AGO;
 
   constructor(private readonly clock: Clock) {}
-
-  get awaySince(): Instant | undefined {
-    return this.#awaySince;
-  }
 
   onBack(listener: () => void): () => void {
     this.#listeners.add(listener);
@@ -26,7 +22,7 @@ export class CallAvailability implements Availability {
 
   /** Must be called when a call has its result. */
   succeeded(): void {
-    this.#awaySince = undefined;
+    this.awaySince = undefined;
     if (!this.#isReturnUnreported || this.#nextReport > this.clock.instant()) return;
     this.#isReturnUnreported = false;
     this.#nextReport = instantIn(this.clock, BACK_EVERY_MS);
@@ -36,7 +32,7 @@ export class CallAvailability implements Availability {
   /** Must be called when a call has failed, after all retries. A refusal is an answer too. */
   failed(error: unknown): void {
     if (isOutage(error)) {
-      this.#awaySince ??= this.clock.instant();
+      this.awaySince ??= this.clock.instant();
       this.#isReturnUnreported = true;
     } else if (error instanceof ApiError) this.succeeded();
   }

@@ -1,9 +1,8 @@
 import type { Credentials, User } from './credentials.ts';
 import { allowOrigin, answerPreflight, crossSiteRefusal, hasForeignHost, isPreflight } from './cross-site.ts';
-import type { Refusal } from './exchange.ts';
-import { type Exchange, pathOfTarget } from './exchange.ts';
+import { type Exchange, pathOfTarget, type Refusal } from './exchange.ts';
 import type { OpenRoute } from './link-proxy.ts';
-import { isReserved, type Monitored, monitoringAnswer } from './monitoring.ts';
+import { type Monitored, monitoringAnswer } from './monitoring.ts';
 
 /** The user that a request was admitted for. */
 export interface Access {
@@ -31,9 +30,13 @@ export async function admit(exchange: Exchange, rules: AdmissionRules): Promise<
   const { request, response } = exchange;
   const isForeign = hasForeignHost(request, rules.ownNames);
   const needsLogin = rules.credentials !== undefined;
-  const monitoring = monitoringAnswer(exchange, rules, { needsLogin, hasForeignHost: isForeign });
+  const isOwn = isReserved(exchange.path);
+  const monitoring = isOwn
+    ? monitoringAnswer(exchange, rules, { needsLogin, hasForeignHost: isForeign })
+    : undefined;
+  exchange.isMonitoring = monitoring !== undefined;
   if (isForeign && !needsLogin && !monitoring?.open) return exchange.refuse(FOREIGN_HOST);
-  const opened = rules.openRoute?.(exchange);
+  const opened = isOwn ? rules.openRoute?.(exchange) : undefined;
   if (opened) return opened;
   if (isPreflight(request)) return answerPreflight(request, response, rules.crossOrigins);
   allowOrigin(request, response, rules.crossOrigins);
@@ -79,6 +82,19 @@ async function loginOf(
     text: `Too many wrong passwords; try again in ${seconds} seconds.`,
     headers: { 'Retry-After': seconds },
   };
+}
+
+/**
+ * Whether `path`, percent-encoded, lies in the folder that davgate reserves for itself on every drive. Repeated slashes
+ * count as one, as everywhere in the drive.
+ */
+function isReserved(path: string): boolean {
+  const first = path.split('/').find((name) => name !== '') ?? '';
+  try {
+    return decodeURIComponent(first).toLowerCase() === '.davgate';
+  } catch {
+    return false;
+  }
 }
 
 /** Refuses the reserved folder also as a Destination: a file copied or moved there would be out of reach. */

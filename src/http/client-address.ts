@@ -17,15 +17,10 @@ export function clientAddress(peer: string, headers: IncomingHttpHeaders, proxie
 }
 
 /**
- * Returns the hosts that the client asked for, by a trusted proxy's headers; empty if the proxy sends none. Returns
- * `undefined` for a request from anywhere else, whose headers are not believed.
+ * Returns the hosts that the client asked for, by the headers of a trusted proxy; empty if it sends none. Headers from
+ * anywhere else are not to be believed.
  */
-export function forwardedHosts(
-  peer: string,
-  headers: IncomingHttpHeaders,
-  proxies: Networks,
-): readonly string[] | undefined {
-  if (!proxies.has(peer)) return undefined;
+export function forwardedHosts(headers: IncomingHttpHeaders): readonly string[] {
   const standard = String(headers.forwarded ?? '').matchAll(/(?:^|[;,\s])host="?([^";,]+)/gi);
   return [...items(String(headers['x-forwarded-host'] ?? '')), ...[...standard].map(([, host = '']) => host)];
 }

@@ -22,12 +22,18 @@ export class Connection {
   /** The socket that carries HTTP: with TLS not the accepted one. */
   socket: Socket;
   readonly address: string;
+  /** The network in which the client can change its address; the limit for one client counts in it. */
+  readonly client: string;
+  /** Whether the peer is a trusted proxy. */
+  readonly isProxy: boolean;
   readonly #accepted: Socket;
 
-  constructor(accepted: Socket, now: Instant) {
+  constructor(accepted: Socket, proxies: Networks, now: Instant) {
     this.#accepted = accepted;
     this.socket = accepted;
     this.address = plainAddress(accepted.remoteAddress ?? '');
+    this.client = neighborhoodOf(this.address);
+    this.isProxy = proxies.has(this.address);
     this.idleSince = now;
   }
 
@@ -106,7 +112,7 @@ export class Connections {
   }
 
   #accept(socket: Socket): void {
-    const connection = new Connection(socket, this.#options.clock.instant());
+    const connection = new Connection(socket, this.#options.proxies, this.#options.clock.instant());
     if (!this.#makeRoom(connection)) return void socket.destroy();
     this.#open.add(connection);
     this.#idle.add(connection);
@@ -122,9 +128,9 @@ export class Connections {
 
   /** Makes room for `connection`, closing an idle one if necessary. Returns whether there is room. */
   #makeRoom(connection: Connection): boolean {
-    const { limits, proxies } = this.#options;
+    const { limits } = this.#options;
     const ofClient = this.#ofClient(connection);
-    if (ofClient.size >= limits.connectionsPerAddressMax && !proxies.has(connection.address))
+    if (ofClient.size >= limits.connectionsPerAddressMax && !connection.isProxy)
       return this.#closeLongestIdle(ofClient, connection.address);
     return this.#open.size < limits.connectionsMax || this.#closeLongestIdle(this.#idle, undefined);
   }
@@ -141,8 +147,7 @@ export class Connections {
   }
 
   /** Returns the connections of the same client, the longest idle first. */
-  #ofClient({ address }: Connection): Set<Connection> {
-    const client = neighborhoodOf(address);
+  #ofClient({ client }: Connection): Set<Connection> {
     const ofClient = this.#byClient.get(client) ?? new Set();
     this.#byClient.set(client, ofClient);
     return ofClient;
@@ -165,7 +170,7 @@ export class Connections {
     this.#idle.delete(connection);
     const ofClient = this.#ofClient(connection);
     ofClient.delete(connection);
-    if (ofClient.size === 0) this.#byClient.delete(neighborhoodOf(connection.address));
+    if (ofClient.size === 0) this.#byClient.delete(connection.client);
     for (const exchange of connection.exchanges) exchange.close();
   }
 

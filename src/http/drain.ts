@@ -9,6 +9,8 @@ export class Drain {
   readonly #connections: Connections;
   readonly #log: Log;
   readonly #closing = new AbortController();
+  /** Whether `close` has been called. */
+  isOn = false;
   #allEnded: (() => void)[] = [];
   #closed: Promise<void> | undefined;
   #isClosingIdle = false;
@@ -19,25 +21,20 @@ export class Drain {
     this.#log = log;
   }
 
-  /** Whether `close` has been called. */
-  get isOn(): boolean {
-    return this.#closed !== undefined;
-  }
-
   /** Aborted when all connections are closed. */
   get signal(): AbortSignal {
     return this.#closing.signal;
   }
 
-  /** Must be called after each exchange: a connection whose answer promised keep-alive before the drain is idle now. */
+  /** Must be called after each exchange during the drain: a connection whose answer promised keep-alive is idle now. */
   exchangeEnded(): void {
-    if (!this.isOn) return;
     this.#closeIdleSoon();
     if (this.#connections.running.size === 0) for (const ended of this.#allEnded.splice(0)) ended();
   }
 
   /** Closes the server once. The first call's `over` ends the running exchanges. */
   close(over: AbortSignal): Promise<void> {
+    this.isOn = true;
     this.#closed ??= this.#close(over);
     return this.#closed;
   }

@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts';
 import { LISTENER_LIMITS, type ListenerLimits } from './limits.ts';
 import type { OpenRoute } from './link-proxy.ts';
 import type { Metrics } from './metrics.ts';
-import { type Health, isMonitoringPath } from './monitoring.ts';
+import type { Health } from './monitoring.ts';
 import type { CertificateFiles } from './node-server.ts';
 import { startServer } from './server.ts';
 
@@ -87,7 +87,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
     handle: (exchange) => admit(exchange, rules),
     handled(exchange) {
       logAccess(exchange, { clock, log });
-      if (metrics && !isMonitoringPath(exchange.path)) count(exchange, metrics, clock);
+      if (metrics && !exchange.isMonitoring) count(exchange, metrics, clock);
     },
     connected: (socket) => metrics?.connected(socket),
   });

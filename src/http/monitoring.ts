@@ -48,24 +48,6 @@ export function monitoringAnswer(
   return { open: isHere ? whole : undefined, whole };
 }
 
-/** Whether `path` is for monitors. Their requests are not counted as traffic. */
-export function isMonitoringPath(path: string): boolean {
-  return path === HEALTH_PATH || path === METRICS_PATH;
-}
-
-/**
- * Whether `path`, percent-encoded, lies in the folder that davgate reserves for itself on every drive. Repeated slashes
- * count as one, as everywhere in the drive.
- */
-export function isReserved(path: string): boolean {
-  const first = path.split('/').find((name) => name !== '') ?? '';
-  try {
-    return decodeURIComponent(first).toLowerCase() === '.davgate';
-  } catch {
-    return false;
-  }
-}
-
 const PROXY_HEADERS = [
   'forwarded',
   'via',

@@ -64,11 +64,10 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
     const connection = connections.of(request.socket);
     if (!connection || connection.isRefused) return;
-    const address = clientAddress(connection.address, request.headers, proxies);
-    const hosts = forwardedHosts(connection.address, request.headers, proxies);
+    const { address: peer, isProxy } = connection;
     const exchange = new Exchange(request, response, {
-      address,
-      forwardedHosts: hosts,
+      address: isProxy ? clientAddress(peer, request.headers, proxies) : peer,
+      forwardedHosts: isProxy ? forwardedHosts(request.headers) : undefined,
       expectsContinue,
       clock,
     });
@@ -88,7 +87,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     await exchange.ended;
     options.handled?.(exchange);
     connections.end(connection, exchange);
-    drain.exchangeEnded();
+    if (drain.isOn) drain.exchangeEnded();
   };
   server.on('request', (request, response) => void serve(request, response, false));
   server.on('checkContinue', (request, response) => void serve(request, response, true));

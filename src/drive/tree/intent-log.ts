@@ -52,6 +52,8 @@ interface Performed {
  * kill or a lost answer it looks at the target, and an entry that the service has made there gets what belongs to it.
  */
 export class IntentLog {
+  /** Intents that are left to carry out, by id. While it is empty, every path is settled. */
+  readonly unfinished: ReadonlyMap<string, unknown>;
   readonly #queue: RetryQueue<Unfinished>;
 
   constructor(private readonly deps: IntentLogDeps) {
@@ -61,6 +63,7 @@ export class IntentLog {
       attempt: (unfinished) => this.#attempt(unfinished),
       failed: ({ to }, error) => log.warn(FOLLOWS_LATER, { to, reason: String(error) }),
     });
+    this.unfinished = this.#queue.items;
   }
 
   /** Queues the intents that an earlier run left unfinished. */
@@ -88,7 +91,7 @@ export class IntentLog {
 
   /** Attempts the intents of an earlier run that concern `path`. Must be awaited before `path` is read or changed. */
   async settle(path: Path): Promise<void> {
-    for (const unfinished of this.#queue.items) {
+    for (const unfinished of [...this.#queue.items.values()]) {
       const concerns = isWithin(path, unfinished.to) || isWithin(unfinished.to, path);
       // A failure is logged by the queue, and is no reason to fail the request.
       if (concerns && !unfinished.isTried) await succeeds(this.#queue.try(unfinished));
@@ -157,7 +160,7 @@ export class IntentLog {
   }
 
   #leave(id: string, to: Path): void {
-    if (!this.#queue.get(id)) this.#queue.put({ id, to, isTried: false, missingSince: undefined });
+    if (!this.#queue.items.get(id)) this.#queue.put({ id, to, isTried: false, missingSince: undefined });
   }
 
   async #attempt(unfinished: Unfinished): Promise<void> {

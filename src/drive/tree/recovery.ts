@@ -40,6 +40,8 @@ export interface Unfinished {
  * Until then no client may see the place empty.
  */
 export class Recovery {
+  /** Unfinished replacements by id. While it is empty, every path is settled. */
+  readonly unfinished: ReadonlyMap<string, Unfinished>;
   readonly #queue: RetryQueue<Unfinished & { readonly id: string }>;
 
   constructor(private readonly deps: RecoveryDeps) {
@@ -53,6 +55,7 @@ export class Recovery {
           reason: String(error),
         }),
     });
+    this.unfinished = this.#queue.items;
   }
 
   /** Queues the replacements that an earlier run left unfinished. */
@@ -71,7 +74,7 @@ export class Recovery {
    * nothing may be left to clean up in it. Throws why recovery is impossible now.
    */
   async settle(path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> {
-    for (const unfinished of this.#queue.items) {
+    for (const unfinished of [...this.#queue.items.values()]) {
       const { replacement, isMissing } = unfinished;
       const isChanged = what === 'tree';
       const concerns =
@@ -84,7 +87,7 @@ export class Recovery {
 
   /** Records that an unfinished replacement of `path` has succeeded after all: the entry `newId` exists. */
   async replaced(path: Path, newId: string): Promise<void> {
-    for (const unfinished of this.#queue.items) {
+    for (const unfinished of [...this.#queue.items.values()]) {
       const { purpose, path: place } = unfinished.replacement;
       if (purpose !== 'replace' || keyOf(place) !== keyOf(path)) continue;
       const replacement = { ...unfinished.replacement, replacement: newId };
@@ -104,7 +107,7 @@ export class Recovery {
 
   async #recoverInTurn(id: string): Promise<void> {
     const { remote, replacements, log } = this.deps;
-    const unfinished = this.#queue.get(id);
+    const unfinished = this.unfinished.get(id);
     // Another request may have recovered it meanwhile.
     if (!unfinished) return;
     const { path, waitingAt, replacement } = unfinished.replacement;

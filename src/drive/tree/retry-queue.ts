@@ -20,13 +20,9 @@ export class RetryQueue<Item extends { readonly id: string }> {
 
   constructor(private readonly options: RetryQueueOptions<Item>) {}
 
-  /** The items of this moment. */
-  get items(): readonly Item[] {
-    return this.#items.size === 0 ? [] : [...this.#items.values()];
-  }
-
-  get(id: string): Item | undefined {
-    return this.#items.get(id);
+  /** The items by id. */
+  get items(): ReadonlyMap<string, Item> {
+    return this.#items;
   }
 
   /** Adds `item`, or replaces the one with the same id. */
@@ -60,7 +56,8 @@ export class RetryQueue<Item extends { readonly id: string }> {
   async #run(): Promise<void> {
     const { clock, failed } = this.options;
     while (this.#items.size > 0 && !this.#stop.signal.aborted) {
-      for (const item of this.items) await this.try(item).catch((error) => failed(item, error));
+      for (const item of [...this.#items.values()])
+        await this.try(item).catch((error) => failed(item, error));
       if (this.#items.size > 0) await clock.sleep(RETRY_MS, this.#stop.signal).catch(() => {});
     }
   }

@@ -38,8 +38,8 @@ export function createTree(deps: TreeDeps): Tree {
     deps;
   /** Finishes what a kill or a lost answer left at `path`, before it is read or changed. */
   const recover = async (path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> => {
-    await recovery.settle(path, what);
-    await intentLog.settle(path);
+    if (recovery.unfinished.size > 0) await recovery.settle(path, what);
+    if (intentLog.unfinished.size > 0) await intentLog.settle(path);
   };
 
   const underWay = new Set<Promise<unknown>>();
