@@ -51,32 +51,3 @@ export class AnswerDeadline {
     this.#late.abort(reason(this.#limitMs));
   }
 }
-
-/** Minimum number of bytes of a body within its limit. A slower one comes sooner over a new connection. */
-const PROGRESS_BYTES_MIN = 16 * 1024;
-
-/**
- * Yields the bytes of `body`. Throws when almost none came in `silenceMs` of waiting for them. The time in which the reader
- * does not ask for the next bytes does not count.
- */
-export async function* inSteadyProgress(
-  body: AsyncIterable<Uint8Array>,
-  clock: Clock,
-  silenceMs: number,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  let waitedMs = 0;
-  let bytes = 0;
-  let since = clock.instant();
-  for await (const chunk of body) {
-    waitedMs += elapsedMs(clock, since);
-    bytes += chunk.length;
-    if (bytes >= PROGRESS_BYTES_MIN) {
-      waitedMs = 0;
-      bytes = 0;
-    } else if (waitedMs >= silenceMs) {
-      throw new Error(`only ${bytes} bytes arrived in ${Math.round(waitedMs / 1000)} s`);
-    }
-    yield chunk;
-    since = clock.instant();
-  }
-}

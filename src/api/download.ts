@@ -25,7 +25,7 @@ export function downloadsOf({ caller }: Client): Pick<Remote, 'download'> {
           const wanted = range ?? { start: 0, end: file.sizeBytes };
           checkHead(head, file, range);
           const sizeBytes = Math.min(wanted.end, file.sizeBytes) - wanted.start;
-          return { file, bytes: wholeBody(opened, sizeBytes) };
+          return { file, read: wholeBody(opened, sizeBytes) };
         },
       });
     },
@@ -47,25 +47,23 @@ function checkHead(head: HttpHead, file: FileEntry, range: ByteRange | undefined
     throw new TypeError('another range than requested');
 }
 
-/** Yields the bytes of an answer. Throws unless they are `sizeBytes` long. */
-async function* wholeBody(
-  { stream, signal, release }: Opened,
-  sizeBytes: number,
-): AsyncGenerator<Uint8Array> {
+/** Reads the bytes of an answer. Throws unless they are `sizeBytes` long. */
+function wholeBody({ stream, signal, release }: Opened, sizeBytes: number): Download['read'] {
+  stream.onClose(release);
   let receivedBytes = 0;
-  try {
-    for await (const chunk of stream.body) {
-      receivedBytes += chunk.length;
+  return async (into) => {
+    try {
+      const bytes = await stream.read(into);
+      receivedBytes += bytes;
       if (receivedBytes > sizeBytes) throw damaged(`more than the requested ${sizeBytes} bytes arrived`);
-      yield chunk;
+      if (bytes === 0 && receivedBytes < sizeBytes) throw cutAt(receivedBytes, sizeBytes);
+      return bytes;
+    } catch (cause) {
+      stream.cancel();
+      if (signal.aborted) throw signal.reason;
+      throw cause instanceof LostConnection ? cutAt(receivedBytes, sizeBytes, cause) : cause;
     }
-    if (receivedBytes < sizeBytes) throw cutAt(receivedBytes, sizeBytes);
-  } catch (cause) {
-    if (signal.aborted) throw signal.reason;
-    throw cause instanceof LostConnection ? cutAt(receivedBytes, sizeBytes, cause) : cause;
-  } finally {
-    release();
-  }
+  };
 }
 
 function cutAt(receivedBytes: number, sizeBytes: number, cause?: LostConnection): ApiError {

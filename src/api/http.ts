@@ -2,8 +2,10 @@ import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
 import type { Dispatcher, Pool } from 'undici';
 import { linkedSignal } from '../util/abort.ts';
+import type { ByteSource } from '../util/byte-source.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
-import { AnswerDeadline, inSteadyProgress } from './answer-deadline.ts';
+import { AnswerDeadline } from './answer-deadline.ts';
+import { HttpBody } from './http-body.ts';
 
 const load = createRequire(import.meta.url);
 // Only the used parts of undici: fetch, WebSocket, caches and mocks would triple its loading time.
@@ -40,11 +42,12 @@ export interface HttpAnswer extends HttpHead {
   readonly text: string;
 }
 
-export interface HttpStream extends HttpHead {
-  /** Can be read once. Ending the iteration early closes the connection. */
-  readonly body: AsyncIterable<Uint8Array>;
-  /** Closes the connection of a body that is not read. */
+/** The head of an answer, and its body to be read. */
+export interface HttpStream extends HttpHead, ByteSource {
+  /** Closes the connection, unless the body has been read to its end. */
   cancel(): void;
+  /** Calls `listener` when the body has been received whole, or its connection is closed. */
+  onClose(listener: () => void): void;
 }
 
 /** The connection was lost before the end of the answer. */
@@ -141,7 +144,12 @@ export class Http {
       const { head, body } = await this.#open(request, life);
       if (head.status !== 200 && head.status !== 206)
         return { ...head, text: await this.#readText(body, life.signal) };
-      return { ...head, body: this.#pieces(body, signal), cancel: () => void body.destroy() };
+      return {
+        ...head,
+        read: (into) => body.read(into).catch((cause) => lost(body, cause, signal)),
+        cancel: () => body.cancel(),
+        onClose: (listener) => body.onClose(listener),
+      };
     } finally {
       // A long body has no time limit while it makes progress.
       life.deadline.release();
@@ -191,11 +199,16 @@ export class Http {
         signal,
       });
       deadline.headCame();
-      // Without a listener, an error after the last read would end the process.
-      answer.body.on('error', () => {});
       const { headers } = answer;
       const header = (name: string) => [headers[name]].flat()[0];
-      return { head: { status: answer.statusCode, header }, body: answer.body };
+      const body = new HttpBody(answer.body, {
+        clock: this.clock,
+        silenceMs: this.timeouts.silenceMs,
+        received: (bytes) => {
+          this.#receivedBytes += bytes;
+        },
+      });
+      return { head: { status: answer.statusCode, header }, body };
     } catch (cause) {
       throw signal.aborted ? signal.reason : lostBy(cause);
     }
@@ -221,33 +234,17 @@ export class Http {
     }
   }
 
-  async #readText(body: Body, signal: AbortSignal): Promise<string> {
-    const chunks: Uint8Array[] = [];
-    let sizeBytes = 0;
-    for await (const chunk of this.#pieces(body, signal)) {
-      sizeBytes += chunk.length;
-      if (sizeBytes > ANSWER_BYTES_MAX) throw lostBy(new Error(`an answer over ${ANSWER_BYTES_MAX} bytes`));
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString('utf8');
-  }
-
-  async *#pieces(body: Body, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    try {
-      for await (const chunk of inSteadyProgress(body, this.clock, this.timeouts.silenceMs)) {
-        this.#receivedBytes += chunk.length;
-        yield chunk;
-      }
-    } catch (cause) {
-      throw signal.aborted ? signal.reason : lostBy(cause);
-    } finally {
-      // An open connection would go on receiving what is not read.
-      body.destroy();
-    }
+  async #readText(body: HttpBody, signal: AbortSignal): Promise<string> {
+    const bytes = await body.readWhole(ANSWER_BYTES_MAX).catch((cause) => lost(body, cause, signal));
+    return bytes.toString('utf8');
   }
 }
 
-type Body = Dispatcher.ResponseData['body'];
+/** Throws why a body could not be read. Closes its connection, which would otherwise go on receiving. */
+function lost(body: HttpBody, cause: unknown, signal: AbortSignal): never {
+  body.cancel();
+  throw signal.aborted ? signal.reason : lostBy(cause);
+}
 
 interface Life {
   readonly signal: AbortSignal;

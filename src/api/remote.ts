@@ -1,3 +1,4 @@
+import type { ByteSource } from '../util/byte-source.ts';
 import type { Instant } from '../util/clock.ts';
 import type { Path } from '../util/path.ts';
 import type { ByteRange } from '../util/ranges.ts';
@@ -50,10 +51,9 @@ export interface Page {
   readonly hasMore: boolean;
 }
 
-export interface Download {
+export interface Download extends ByteSource {
   /** The file in the revision of the bytes. */
   readonly file: FileEntry;
-  readonly bytes: AsyncIterable<Uint8Array>;
 }
 
 /** Runs `commit` while the write may happen, and throws why it may not happen any more. */

@@ -19,6 +19,8 @@ export interface Exchange {
     readonly headers: Readonly<OutgoingHttpHeaders>;
     readonly body: string | Uint8Array | undefined;
   }): Promise<void>;
+  /** Sends a part of the answer. Resolves when the buffer may be reused, also when the client has gone. */
+  write(bytes: Uint8Array): Promise<void>;
   /** Closes the connection in the middle of an answer, so that the client sees that it is incomplete. */
   drop(): void;
 }

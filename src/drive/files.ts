@@ -74,8 +74,9 @@ export interface Files {
   /** Lists every folder at and below `folder`, parents first; for depth infinity. */
   walk(folder: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): AsyncIterable<Listing>;
   /**
-   * Reads bytes of exactly this revision; without `range`, all of them. The bytes end early only by throwing, and a
-   * whole read ends only with the right content hash. Ending the iteration ends the download.
+   * Reads bytes of exactly this revision; without `range`, all of them. A piece is valid until the next one is asked
+   * for. The bytes end early only by throwing, and a whole read ends only with the right content hash. Ending the
+   * iteration ends the download.
    */
   read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**

@@ -175,6 +175,20 @@ export class Exchange {
     return this.answer({ status, headers: { ...headers, ...type }, body: `${text}\n` });
   }
 
+  /**
+   * Sends a part of the answer. Resolves when the system has taken `bytes` or the client has gone. The caller may then
+   * reuse the buffer.
+   */
+  write(bytes: Uint8Array): Promise<void> {
+    return new Promise((resolve) => {
+      const removeListener = onAbort(this.signal, () => resolve());
+      this.response.write(bytes, () => {
+        removeListener();
+        resolve();
+      });
+    });
+  }
+
   /** Breaks the connection when it is this answer's turn, so that a partial answer is not taken for a whole one. */
   drop(): void {
     this.response.destroy();
@@ -192,7 +206,7 @@ export class Exchange {
       ) {
         leftBytes -= next.value.length;
         if (leftBytes < 0) break;
-        await this.#written(next.value);
+        await this.write(next.value);
       }
       if (leftBytes !== 0 && !this.signal.aborted)
         throw new Error(`the content does not have the promised ${sizeBytes} bytes`);
@@ -202,17 +216,6 @@ export class Exchange {
     } finally {
       await iterator.return?.();
     }
-  }
-
-  /** Resolves when the system has taken `bytes` or the client has gone. The caller may then reuse the buffer. */
-  #written(bytes: Uint8Array): Promise<void> {
-    return new Promise((resolve) => {
-      const removeListener = onAbort(this.signal, () => resolve());
-      this.response.write(bytes, () => {
-        removeListener();
-        resolve();
-      });
-    });
   }
 
   /**

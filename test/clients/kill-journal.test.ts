@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRemote } from '../../src/api/client.ts';
 import type { Entry, FileEntry, Remote } from '../../src/api/remote.ts';
+import { readAll } from '../../src/util/byte-source.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { ROOT } from '../../src/util/path.ts';
@@ -76,9 +77,7 @@ async function stored(): Promise<ReadonlyMap<string, FileEntry>> {
 }
 
 async function bytesOf(file: FileEntry): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of (await remote.download(file, undefined)).bytes) pieces.push(piece);
-  return Buffer.concat(pieces);
+  return readAll(await remote.download(file, undefined), file.sizeBytes);
 }
 
 /** Versions of a file that may be at the service. */

@@ -7,11 +7,12 @@ import type { FileEntry } from '../../src/drive/files.ts';
 import { elapsedMs } from '../../src/util/clock.ts';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
+import { joined } from '../support/byte-source.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import type { DownloadFault } from '../support/bytes-remote.ts';
 import { effort } from '../support/effort.ts';
 import { eventually } from '../support/eventually.ts';
-import { collect, FILM, type ReaderSetUp, settle, setUpReader } from '../support/readers.ts';
+import { FILM, type ReaderSetUp, settle, setUpReader } from '../support/readers.ts';
 
 let setUp: ReaderSetUp;
 beforeEach(async () => {
@@ -23,7 +24,7 @@ afterEach(() => setUp.close());
 async function attempt(entry: FileEntry, range?: ByteRange, signal = new AbortController().signal) {
   const chunks: Uint8Array[] = [];
   try {
-    for await (const chunk of setUp.reader.read(entry, range, signal)) chunks.push(chunk);
+    for await (const chunk of setUp.reader.read(entry, range, signal)) chunks.push(Buffer.from(chunk));
     return { bytes: Buffer.concat(chunks), failure: undefined };
   } catch (failure) {
     return { bytes: Buffer.concat(chunks), failure };
@@ -387,6 +388,6 @@ test('reads go on when the cache directory is deleted', async () => {
   const reader = await setUp.restart();
   await rm(setUp.directory, { recursive: true });
   const range = { start: 1, end: SIZE };
-  const read = await collect(reader.read(entry, range, new AbortController().signal));
+  const read = await joined(reader.read(entry, range, new AbortController().signal));
   expect(read.equals(bytes.subarray(1))).toBe(true);
 });

@@ -11,8 +11,8 @@ import { systemClock } from '../../src/util/clock.ts';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
+import { joined } from '../support/byte-source.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
-import { collect } from '../support/readers.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 /** A TCP proxy that cuts a connection after so many bytes from the service, once for each item of `cutsAfterBytes`. */
@@ -118,10 +118,10 @@ describe('content over a real connection to the embedded service', () => {
       const entry = await store(`of ${sizeBytes}`, bytes);
       expect(entry.sizeBytes).toBe(sizeBytes);
       const reader = createContentReader(parts());
-      expect((await collect(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
+      expect((await joined(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
       if (sizeBytes < 2) return;
       const range = { start: 1, end: sizeBytes };
-      expect((await collect(reader.read(entry, range, signal))).equals(bytes.subarray(1))).toBe(true);
+      expect((await joined(reader.read(entry, range, signal))).equals(bytes.subarray(1))).toBe(true);
     },
   );
 
@@ -133,7 +133,7 @@ describe('content over a real connection to the embedded service', () => {
       const bytes = pseudoRandomBytes(sizeBytes, range ? 5 : 7);
       const entry = await store('broken', bytes);
       proxy.cutsAfterBytes.push(100_000, 5_000_000, 1_000_000);
-      const read = await collect(reader.read(entry, range, signal));
+      const read = await joined(reader.read(entry, range, signal));
       expect(read.equals(bytes.subarray(range?.start ?? 0, range?.end))).toBe(true);
       expect(proxy.cutsAfterBytes).toEqual([]);
     }
@@ -145,7 +145,7 @@ describe('content over a real connection to the embedded service', () => {
     proxy.cutsAfterBytes.push(0, 0, 0);
     const entry = await store('sent', bytes);
     expect(proxy.cutsAfterBytes).toEqual([]);
-    expect((await collect(createContentReader(parts()).read(entry, undefined, signal))).equals(bytes)).toBe(
+    expect((await joined(createContentReader(parts()).read(entry, undefined, signal))).equals(bytes)).toBe(
       true,
     );
   });

@@ -11,6 +11,7 @@ import type {
 import { BLOCK_BYTES, contentHashOf } from '../../src/util/content-hash.ts';
 import { nameOf, type Path } from '../../src/util/path.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
+import { readOf } from './byte-source.ts';
 
 type Call =
   | { readonly what: 'upload'; readonly path: Path }
@@ -183,7 +184,8 @@ export class BytesRemote implements UploadCalls, Pick<Remote, 'download'> {
     const content = this.contents.get(file.rev);
     if (!content) throw new ApiError('not-found', 'path/not_found');
     const { start, end } = range ?? { start: 0, end: content.length };
-    return { file, bytes: this.#chunks(content, start, Math.min(end, content.length), fault, signal) };
+    const chunks = this.#chunks(content, start, Math.min(end, content.length), fault, signal);
+    return { file, read: readOf(chunks, signal) };
   }
 
   async *#chunks(

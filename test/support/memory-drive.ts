@@ -11,6 +11,7 @@ import type { DriveState, State } from '../../src/state/state.ts';
 import { withinGrace } from '../../src/util/grace.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import type { Path } from '../../src/util/path.ts';
+import { joined } from './byte-source.ts';
 import type { ManualClock } from './manual-clock.ts';
 import { MemoryRemote } from './memory-remote.ts';
 import { unhurried } from './unhurried.ts';
@@ -163,10 +164,8 @@ export class MemoryDrive {
 
   async text(path: Path): Promise<string> {
     const entry = await this.fileAt(path);
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of this.files.read(entry, undefined, new AbortController().signal))
-      chunks.push(chunk);
-    return Buffer.concat(chunks).toString();
+    const bytes = await joined(this.files.read(entry, undefined, new AbortController().signal));
+    return bytes.toString();
   }
 
   async names(path: Path): Promise<string[]> {

@@ -15,6 +15,7 @@ import type {
 import type { CommitOptions } from '../../src/api/write/upload-calls.ts';
 import { BodyReader } from '../../src/util/body-reader.ts';
 import { keyOf, type Path, parentOf, pathOf, ROOT } from '../../src/util/path.ts';
+import { readOf } from './byte-source.ts';
 import { CallScript, type Gate, unlessAborted } from './call-script.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryStore, mustBeTaken } from './memory-store.ts';
@@ -224,7 +225,7 @@ export class MemoryRemote implements Remote {
       const content = this.#store.contentOf(file.rev);
       if (!content) throw new ApiError('not-found', 'no such revision');
       const bytes = range ? content.subarray(range.start, range.end) : content;
-      return { file, bytes: once(bytes) };
+      return { file, read: readOf(once(bytes)) };
     });
   }
 

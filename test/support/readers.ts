@@ -7,6 +7,7 @@ import type { FileEntry } from '../../src/drive/files.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
+import { joined } from './byte-source.ts';
 import { pseudoRandomBytes } from './bytes.ts';
 import { BytesRemote } from './bytes-remote.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -55,7 +56,7 @@ export async function setUpReader(
       return { bytes, entry: remote.put(FILM, bytes) };
     },
     asked: () => remote.calls.flatMap((call) => (call.what === 'download' ? [call.range] : [])),
-    read: (file, range, signal = new AbortController().signal) => collect(reader.read(file, range, signal)),
+    read: (file, range, signal = new AbortController().signal) => joined(reader.read(file, range, signal)),
     async restart() {
       await cache.close();
       const next = await openBlockCache({ directory, sizeBytesMax, clock, log });
@@ -71,12 +72,6 @@ export async function setUpReader(
       await rm(directory, { recursive: true, force: true });
     },
   };
-}
-
-export async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of bytes) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }
 
 /** Waits for turns of the event loop, in which work without timers and network completes. */

@@ -3,6 +3,7 @@ import { ApiError } from '../../api/errors.ts';
 import type { FileEntry, Remote } from '../../api/remote.ts';
 import type { DeletePolicy } from '../../config/drive-config.ts';
 import { linkedSignal } from '../../util/abort.ts';
+import { readAll } from '../../util/byte-source.ts';
 import { type Clock, elapsedMs } from '../../util/clock.ts';
 import { join, type Path, pathOf } from '../../util/path.ts';
 import { attempt, type Report } from './report.ts';
@@ -114,12 +115,9 @@ async function checkBytes(
   file: FileEntry,
   expected: Uint8Array,
 ): Promise<void> {
-  const got = await attempt(report, about, READING, async () => {
-    const { bytes } = await remote.download(file, undefined, signal);
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of bytes) chunks.push(chunk);
-    return Buffer.concat(chunks);
-  });
+  const got = await attempt(report, about, READING, async () =>
+    readAll(await remote.download(file, undefined, signal), file.sizeBytes),
+  );
   if (!got) return;
   const size = `${expected.length} bytes`;
   if (got.result.equals(expected)) report.ok(about, `${size} came back as they were sent`);

@@ -1,12 +1,8 @@
-import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { FileError } from '../../drive/errors.ts';
 import type { FileEntry } from '../../drive/files.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import type { Context } from '../context.ts';
-
-/** How much may be buffered for a slow client while the next piece is fetched, in bytes. */
-const AHEAD_BYTES = 512 * 1024;
 
 /** Answers with the whole `file`, one range of it, or several as `multipart/byteranges` (RFC 9110 §14). */
 export async function sendFile(
@@ -66,7 +62,7 @@ async function sendParts(
  * then a failure can still be answered with its own status.
  */
 async function sendBytes(
-  { drive, exchange: { response }, signal }: Context,
+  { drive, exchange, signal }: Context,
   file: FileEntry,
   range: ByteRange | undefined,
   begin: () => void,
@@ -79,8 +75,8 @@ async function sendBytes(
     if (sent === 0) begin();
     sent += piece.length;
     if (sent > length) break;
-    if (!response.write(piece) && response.writableLength >= AHEAD_BYTES)
-      await once(response, 'drain', { signal });
+    await exchange.write(piece);
+    signal.throwIfAborted();
   }
   // The Content-Length is out: the error closes the connection, so that the client sees an incomplete answer.
   if (sent !== length)

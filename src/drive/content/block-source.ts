@@ -7,7 +7,7 @@ import { BlockBuffers } from './block-buffers.ts';
 import type { BlockCache } from './block-cache.ts';
 import { blockAt, blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 import type { CachedContentCheck } from './cached-content-check.ts';
-import { CachedSpans, type Span } from './cached-spans.ts';
+import { CachedSpans } from './cached-spans.ts';
 import { type BlockFetch, DownloadRun, type RunOwner } from './download-run.ts';
 import { Parallelism } from './parallelism.ts';
 import type { DownloadTools } from './resuming-download.ts';
@@ -59,7 +59,7 @@ export class BlockSource implements RunOwner {
   ) {}
 
   /**
-   * Reads the bytes of `range` as they come. When `signal` is aborted, downloads without other readers are aborted too.
+   * Reads the bytes of `range` as they come; each piece is valid until the next one is asked for. When `signal` is aborted, downloads without other readers are aborted too.
    * The first blocks enter the cache, or all blocks of a whole file for which there is room.
    */
   async *read(
@@ -86,8 +86,12 @@ export class BlockSource implements RunOwner {
           retained.reserved(index) || this.#fetchWith(file, index, position - index * BLOCK_BYTES);
         const span = isFetched ? undefined : await cached.take(position);
         if (span) {
-          position += span.sizeBytes;
-          yield* piecesOf(span);
+          position += span.bytes.length;
+          try {
+            yield span.bytes;
+          } finally {
+            span.release();
+          }
           continue;
         }
         parallelism.adjust();
@@ -239,14 +243,6 @@ export class BlockSource implements RunOwner {
   #follows(file: FileEntry, { start }: ByteRange): boolean {
     const last = this.#lastRanges.get(contentKeyOf(file));
     return last !== undefined && start > last.start && Math.abs(start - last.end) <= SEQUENCE_GAP_BYTES;
-  }
-}
-
-function* piecesOf(span: Span): Generator<Uint8Array, void, undefined> {
-  try {
-    yield* span.pieces();
-  } finally {
-    span.release();
   }
 }
 

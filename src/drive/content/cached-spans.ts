@@ -8,13 +8,9 @@ import { blockAt, blockKey, rangeOfBlock } from './blocks.ts';
  */
 const SHORT_SPAN_BYTES = 512 * 1024;
 
-/** Size of a piece, in bytes: readers get copies because buffers are used again, and small copies are cheap to make. */
-const PIECE_BYTES = 64 * 1024;
-
-/** Bytes of one block. The pieces belong to the reader. */
+/** Bytes of one block, valid until they are released. */
 export interface Span {
-  readonly sizeBytes: number;
-  pieces(): Iterable<Uint8Array>;
+  readonly bytes: Uint8Array;
   release(): void;
 }
 
@@ -42,7 +38,7 @@ export class CachedSpans {
     const span = ahead ?? (await this.#read(position));
     if (!span) return undefined;
     this.#isFirst = false;
-    const after = position + span.sizeBytes;
+    const after = position + span.bytes.length;
     if (after < this.end && !this.buffers.isBusy) this.#next = { position: after, span: this.#read(after) };
     return span;
   }
@@ -61,16 +57,11 @@ export class CachedSpans {
     const to = Math.min(this.end, block.end, isShort ? position + SHORT_SPAN_BYTES : block.end);
     if (to - position <= SHORT_SPAN_BYTES) {
       const bytes = await this.cache.read(key, at, to - block.start);
-      return bytes && { sizeBytes: bytes.length, pieces: () => [bytes], release: () => {} };
+      return bytes && { bytes, release: () => {} };
     }
     const buffer = this.buffers.take(block.end - block.start);
     const bytes = await this.cache.read(key, at, to - block.start, buffer.bytes);
     if (!bytes) return void buffer.release();
-    return { sizeBytes: bytes.length, pieces: () => piecesOf(bytes), release: () => buffer.release() };
+    return { bytes, release: () => buffer.release() };
   }
-}
-
-function* piecesOf(bytes: Uint8Array): Iterable<Uint8Array> {
-  for (let start = 0; start < bytes.length; start += PIECE_BYTES)
-    yield Buffer.from(bytes.subarray(start, start + PIECE_BYTES));
 }

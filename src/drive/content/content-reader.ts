@@ -1,5 +1,6 @@
 import type { FileEntry } from '../../api/remote.ts';
 import { onAbort } from '../../util/abort.ts';
+import { readAll } from '../../util/byte-source.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../errors.ts';
@@ -7,7 +8,7 @@ import type { BlockCache } from './block-cache.ts';
 import { BlockSource } from './block-source.ts';
 import { blockCount, blockKey, rangeOfBlock } from './blocks.ts';
 import { CachedContentCheck } from './cached-content-check.ts';
-import { type DownloadTools, resumingDownload } from './resuming-download.ts';
+import { type DownloadTools, ResumingDownload } from './resuming-download.ts';
 
 /** Maximum size of a cached file that is checked before it is read, in bytes. */
 const CHECKED_FIRST_BYTES_MAX = 64 * 1024 * 1024;
@@ -15,8 +16,9 @@ const CHECKED_FIRST_BYTES_MAX = 64 * 1024 * 1024;
 /** Reads the content of files, from the block cache and from the service. */
 export interface ContentReader {
   /**
-   * Reads exactly this revision: `range`, or the whole file without one. The bytes end early only by throwing, and
-   * those of a whole file end only if they have the file's content hash. When the iteration is ended or `signal` is
+   * Reads exactly this revision: `range`, or the whole file without one. Each piece is valid until the next one is
+   * asked for. The bytes end early only by throwing, and those of a whole file end only if they have the file's content
+   * hash. When the iteration is ended or `signal` is
    * aborted, the download is aborted at once, unless another reader needs the same block. Throws `ApiError`,
    * `FileError` `broken`, or the signal's reason.
    */
@@ -146,7 +148,7 @@ async function* readLong(
       continue;
     }
     if (free > 0) yield chunk.subarray(0, free);
-    withheld.push(chunk.subarray(free));
+    withheld.push(Buffer.from(chunk.subarray(free)));
   }
   const isRight = !check.isPossible || check.isRight();
   if (!isRight) return yield* await repairedLastBlock(sources, file, check, signal);
@@ -164,8 +166,8 @@ async function repairedLastBlock(
   tools.log.warn('a download was damaged', { rev: file.rev, blocks: check.blockCount });
   for (let index = 0; index < check.blockCount; index++) cache.forget(blockKey(file, index));
   const last = rangeOfBlock(file, check.blockCount - 1);
-  const chunks = await collect(resumingDownload(tools, file, last, signal));
-  if (check.isRightWith(chunks)) return chunks;
+  const bytes = await readAll(new ResumingDownload(tools, file, last, signal), last.end - last.start);
+  if (check.isRightWith([bytes])) return [bytes];
   tools.log.error('a file from the service does not have its content hash, even after a second download', {
     rev: file.rev,
   });
@@ -205,8 +207,9 @@ class WholeCheck {
   }
 }
 
+/** Copies the pieces of `bytes`, which are valid only until the next one. */
 async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of bytes) chunks.push(chunk);
+  for await (const chunk of bytes) chunks.push(Buffer.from(chunk));
   return chunks;
 }

@@ -4,10 +4,7 @@ import type { ByteRange } from '../../util/ranges.ts';
 import { Condition } from '../../util/wait.ts';
 import type { BlockBuffers, RefCounted, SharedBuffer } from './block-buffers.ts';
 import { blockAt, contentKeyOf, rangeOfBlock } from './blocks.ts';
-import { type DownloadTools, resumingDownload, unreadable } from './resuming-download.ts';
-
-/** Maximum size of a copy for a reader, in bytes: a block's buffer is used again, so each reader gets copies. */
-const COPY_BYTES = 64 * 1024;
+import { type DownloadTools, ResumingDownload, unreadable } from './resuming-download.ts';
 
 /**
  * The download of one block, or of the part of it from `start` up to `end`. The bytes stay as long as a reader retains
@@ -16,8 +13,6 @@ const COPY_BYTES = 64 * 1024;
 export class BlockFetch implements RefCounted {
   readonly #buffer: SharedBuffer;
   #filledBytes = 0;
-  /** The chunk that came last: readers that have all before it get it without a copy. */
-  #latest: Uint8Array = new Uint8Array();
   #failure: { readonly reason: unknown } | undefined;
   readonly #changed = new Condition();
   /** Whether the block should enter the cache. */
@@ -56,11 +51,14 @@ export class BlockFetch implements RefCounted {
     this.#buffer.release();
   }
 
-  /** Adds bytes, at most `missingBytes` of them. */
-  push(chunk: Uint8Array): void {
-    this.#buffer.bytes.set(chunk, this.#filledBytes);
-    this.#filledBytes += chunk.length;
-    this.#latest = chunk;
+  /** The place for the missing bytes. */
+  get room(): Uint8Array {
+    return this.#buffer.bytes.subarray(this.#filledBytes);
+  }
+
+  /** Shows the first `bytes` bytes of `room` to the readers. */
+  filled(bytes: number): void {
+    this.#filledBytes += bytes;
     this.#changed.notify();
   }
 
@@ -71,17 +69,14 @@ export class BlockFetch implements RefCounted {
   }
 
   /**
-   * Returns the bytes of the block from `from` up to `to`, or the first of them that have come, possibly none. Throws
-   * the reason why the fetch failed.
+   * Returns the bytes of the block from `from` up to `to`, or the first of them that have come, possibly none. They are
+   * valid while the reader retains the fetch. Throws the reason why the fetch failed.
    */
   available(from: number, to: number): Uint8Array {
     if (this.#failure) throw this.#failure.reason;
     const first = from - this.start;
     const last = Math.min(to - this.start, this.#filledBytes);
-    const latestStart = this.#filledBytes - this.#latest.length;
-    if (first >= latestStart)
-      return this.#latest.subarray(first - latestStart, Math.max(0, last - latestStart));
-    return Buffer.from(this.#buffer.bytes.subarray(first, Math.min(last, first + COPY_BYTES)));
+    return this.#buffer.bytes.subarray(first, Math.max(first, last));
   }
 
   /** Resolves when more bytes have come or none will come; rejects with the signal's reason. */
@@ -109,8 +104,7 @@ export interface RunOwner {
 export class DownloadRun {
   readonly contentKey: string;
   readonly #stop = new AbortController();
-  readonly #download: AsyncGenerator<Uint8Array, void, undefined>;
-  #rest: Uint8Array = new Uint8Array();
+  readonly #download: ResumingDownload;
   /** Start of the next fetch in the file. */
   #position: number;
   #fetch: BlockFetch | undefined;
@@ -128,7 +122,7 @@ export class DownloadRun {
   ) {
     this.contentKey = contentKeyOf(file);
     this.#position = range.start;
-    this.#download = resumingDownload(tools, file, range, this.#stop.signal, { ahead });
+    this.#download = new ResumingDownload(tools, file, range, this.#stop.signal, { ahead });
   }
 
   /** Whether `next` would fetch from `position` on. */
@@ -167,23 +161,34 @@ export class DownloadRun {
     return fetch;
   }
 
-  /** Adds the bytes as they come, but the last ones only when the block has passed all checks. */
+  /** Fills the buffer of `fetch`, which stays retained meanwhile: a read under way may still write to it. */
   async #fill(fetch: BlockFetch): Promise<void> {
+    fetch.retain();
+    try {
+      await this.#fillRetained(fetch);
+    } finally {
+      fetch.release();
+    }
+  }
+
+  /** Shows the bytes as they come, but the last ones only when the block has passed all checks. */
+  async #fillRetained(fetch: BlockFetch): Promise<void> {
     const { contentHash, sizeBytes } = this.file;
     // The service gives hashes of whole files only, so a block can be checked only when it is the whole file.
     const hasher = contentHash && sizeBytes <= BLOCK_BYTES ? new ContentHasher() : undefined;
     while (fetch.missingBytes > 0) {
-      const piece = await this.#take(fetch.missingBytes);
-      // When the run was closed meanwhile, the buffer may be in use for another block.
+      const { room } = fetch;
+      const bytes = await this.#download.read(room);
       if (this.#isClosed) return;
-      hasher?.update(piece);
-      if (piece.length === fetch.missingBytes) {
+      if (bytes === 0) throw unreadable(this.file, 'the download ended early');
+      hasher?.update(room.subarray(0, bytes));
+      if (bytes === room.length) {
         if (this.#position === this.range.end) await this.#end();
         if (this.#isClosed) return;
         if (hasher && hasher.digest() !== contentHash)
           throw unreadable(this.file, 'its bytes have another content hash');
       }
-      fetch.push(piece);
+      fetch.filled(bytes);
     }
     // In the same turn as the last bytes: a reader that has got them may ask for the next block at once.
     this.#complete(fetch);
@@ -199,20 +204,10 @@ export class DownloadRun {
     else if (isOver || this.ahead || this.#readers === 0) this.#close(new Error('the download is over'));
   }
 
-  async #take(sizeBytesMax: number): Promise<Uint8Array> {
-    while (this.#rest.length === 0) {
-      const step = await this.#download.next();
-      if (step.done) throw unreadable(this.file, 'the download ended early');
-      this.#rest = step.value;
-    }
-    const piece = this.#rest.subarray(0, sizeBytesMax);
-    this.#rest = this.#rest.subarray(piece.length);
-    return piece;
-  }
-
   /** Reads the end of the download, which follows the last byte: only then is its connection used again. */
   async #end(): Promise<void> {
-    while (!(await this.#download.next()).done);
+    // A download throws when bytes follow.
+    await this.#download.read(Buffer.allocUnsafe(1));
   }
 
   #close(reason: unknown): void {
@@ -227,7 +222,5 @@ export class DownloadRun {
       fetch.release();
     }
     this.#stop.abort(reason);
-    // This rejects with the reason of the abort.
-    this.#download.return().catch(() => {});
   }
 }

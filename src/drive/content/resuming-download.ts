@@ -1,5 +1,6 @@
 import { ApiError } from '../../api/errors.ts';
-import type { FileEntry, Remote } from '../../api/remote.ts';
+import type { Download, FileEntry, Remote } from '../../api/remote.ts';
+import type { ByteSource } from '../../util/byte-source.ts';
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
@@ -21,53 +22,78 @@ const PROGRESS_BYTES = 256 * 1024;
 /** Delay before a download is resumed, in ms; after a first cut it is resumed at once. */
 const RESUME_DELAY_MS = 1_000;
 
-/**
- * Downloads exactly the bytes of `range`, in pieces of any size. A download that is cut is resumed at the byte where it
- * broke. Throws `ApiError`, `FileError` `broken` for an answer that cannot be right, or the signal's reason.
- */
-export async function* resumingDownload(
-  { remote, clock, log }: DownloadTools,
-  file: FileEntry,
-  range: ByteRange,
-  signal: AbortSignal,
-  options: { readonly ahead: boolean } = { ahead: false },
-): AsyncGenerator<Uint8Array, void, undefined> {
-  let position = range.start;
-  let firstCut: { readonly at: Instant; readonly position: number } | undefined;
-  while (position < range.end) {
-    const isWhole = position === 0 && range.end === file.sizeBytes;
-    const wanted = isWhole ? undefined : { start: position, end: range.end };
-    const download = await remote.download(file, wanted, signal, options);
-    checkRevision(download.file, file);
+/** Downloads exactly the bytes of a range of a file. A download that is cut is resumed at the byte where it broke. */
+export class ResumingDownload implements ByteSource {
+  #position: number;
+  #download: Download | undefined;
+  #firstCut: { readonly at: Instant; readonly position: number } | undefined;
+
+  constructor(
+    private readonly tools: DownloadTools,
+    private readonly file: FileEntry,
+    private readonly range: ByteRange,
+    private readonly signal: AbortSignal,
+    private readonly options: { readonly ahead: boolean } = { ahead: false },
+  ) {
+    this.#position = range.start;
+  }
+
+  /** Throws `ApiError`, `FileError` `broken` for an answer that cannot be right, or the signal's reason. */
+  async read(into: Uint8Array): Promise<number> {
+    for (;;) {
+      const bytes = await this.#readOnce(into);
+      if (bytes !== 'cut') return bytes;
+    }
+  }
+
+  /** Returns `'cut'` when the download was cut and may be resumed. */
+  async #readOnce(into: Uint8Array): Promise<number | 'cut'> {
+    const { file, range } = this;
+    this.#download ??= await this.#open();
     let cut: unknown;
     try {
-      for await (const chunk of download.bytes) {
-        position += chunk.length;
-        if (position > range.end) throw unreadable(file, 'the service sent more bytes than were requested');
-        yield chunk;
-      }
+      const bytes = await this.#download.read(into);
+      this.#position += bytes;
+      if (this.#position > range.end)
+        throw unreadable(file, 'the service sent more bytes than were requested');
+      if (bytes > 0) return bytes;
     } catch (failure) {
       if (!isCut(failure)) throw failure;
       cut = failure;
     }
-    if (position >= range.end) return;
-    log.warn('a download was cut and is resumed', { position, of: range.end });
-    if (!firstCut || position - firstCut.position >= PROGRESS_BYTES) {
-      firstCut = { at: clock.instant(), position };
-      continue;
+    if (this.#position >= range.end) return 0;
+    this.#download = undefined;
+    await this.#pause(cut);
+    return 'cut';
+  }
+
+  async #open(): Promise<Download> {
+    const { file, range, signal } = this;
+    const start = this.#position;
+    const isWhole = start === 0 && range.end === file.sizeBytes;
+    const wanted = isWhole ? undefined : { start, end: range.end };
+    const download = await this.tools.remote.download(file, wanted, signal, this.options);
+    if (download.file.rev !== file.rev) throw unreadable(file, 'the service sent another revision');
+    return download;
+  }
+
+  /** Waits before a cut download is resumed. Throws `cut` when it has been resumed for too long without progress. */
+  async #pause(cut: unknown): Promise<void> {
+    const { clock, log } = this.tools;
+    const position = this.#position;
+    log.warn('a download was cut and is resumed', { position, of: this.range.end });
+    if (!this.#firstCut || position - this.#firstCut.position >= PROGRESS_BYTES) {
+      this.#firstCut = { at: clock.instant(), position };
+      return;
     }
-    if (elapsedMs(clock, firstCut.at) >= RESUME_MS_MAX)
-      throw cut ?? unreadable(file, 'the service ended the download early again and again');
-    await clock.sleep(RESUME_DELAY_MS, signal);
+    if (elapsedMs(clock, this.#firstCut.at) >= RESUME_MS_MAX)
+      throw cut ?? unreadable(this.file, 'the service ended the download early again and again');
+    await clock.sleep(RESUME_DELAY_MS, this.signal);
   }
 }
 
 function isCut(failure: unknown): boolean {
   return failure instanceof ApiError && failure.details.cut !== undefined;
-}
-
-function checkRevision(got: FileEntry, wanted: FileEntry): void {
-  if (got.rev !== wanted.rev) throw unreadable(wanted, 'the service sent another revision');
 }
 
 /** The error for a download that cannot be right. */

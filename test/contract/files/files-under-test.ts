@@ -2,6 +2,7 @@ import { afterAll, beforeAll } from 'vitest';
 import type { Entry, FileEntry, Files, WriteMode, Written } from '../../../src/drive/files.ts';
 import type { DriveState } from '../../../src/state/state.ts';
 import type { Path } from '../../../src/util/path.ts';
+import { joined } from '../../support/byte-source.ts';
 import { path } from '../../support/paths.ts';
 
 /** An empty drive. */
@@ -56,10 +57,8 @@ export function filesUnderTest(open: () => Promise<OpenedFiles>): FilesUnderTest
       opened.files.write(at, body(text), { mode, sizeBytes: Buffer.byteLength(text) }),
     fileAt,
     async textAt(at) {
-      const pieces: Uint8Array[] = [];
       const { signal } = new AbortController();
-      for await (const piece of opened.files.read(await fileAt(at), undefined, signal)) pieces.push(piece);
-      return Buffer.concat(pieces).toString();
+      return (await joined(opened.files.read(await fileAt(at), undefined, signal))).toString();
     },
     namesIn: async (at) => (await opened.files.list(at)).children.map((child) => child.name).sort(),
     mark: ({ id }) =>

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { FileEntry, Page, Remote } from '../../../src/api/remote.ts';
+import { readAll } from '../../../src/util/byte-source.ts';
 import { contentHashOf } from '../../../src/util/content-hash.ts';
 import { ROOT } from '../../../src/util/path.ts';
 import { bodyOf } from '../../support/bytes.ts';
@@ -176,7 +177,6 @@ async function read(
   file: FileEntry,
   range?: { start: number; end: number },
 ): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of (await remote.download(file, range)).bytes) chunks.push(chunk);
-  return Buffer.concat(chunks).toString('utf8');
+  const bytes = await readAll(await remote.download(file, range), file.sizeBytes);
+  return bytes.toString('utf8');
 }

@@ -8,6 +8,7 @@ import type { UploadCalls } from '../../../src/api/write/upload-calls.ts';
 import { uploadCallsOf } from '../../../src/api/write/upload-routes.ts';
 import { elapsedMs, systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
+import { piecesOf } from '../../support/byte-source.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { at, openScripted } from '../../support/scripted-remote.ts';
 import { type Answer, fileMetadata } from '../../support/scripted-service.ts';
@@ -155,10 +156,10 @@ test.each<[string, number]>([
   const scripted = await openScripted({ timeouts: { ...HTTP_TIMEOUTS, silenceMs: SILENCE_MS } });
   closers.push(() => scripted.close());
   scripted.service.on('files/download', half);
-  const { bytes } = await scripted.remote.download(fileOf(sizeBytes), undefined);
+  const download = await scripted.remote.download(fileOf(sizeBytes), undefined);
   let receivedBytes = 0;
   const read = async () => {
-    for await (const piece of bytes) receivedBytes += piece.length;
+    for await (const piece of piecesOf(download)) receivedBytes += piece.length;
   };
   await expect(read()).rejects.toMatchObject({ failure: 'offline', details: { cut: {} } });
   expect(receivedBytes).toBeGreaterThanOrEqual(sizeBytes / 2);
@@ -173,9 +174,9 @@ test('a download whose reader is slow is not cut off', async () => {
     response.writeHead(200, { 'dropbox-api-result': result, 'content-length': sizeBytes });
     response.end(Buffer.alloc(sizeBytes));
   });
-  const { bytes } = await scripted.remote.download(fileOf(sizeBytes), undefined);
+  const download = await scripted.remote.download(fileOf(sizeBytes), undefined);
   let receivedBytes = 0;
-  for await (const piece of bytes) {
+  for await (const piece of piecesOf(download)) {
     if (receivedBytes === 0) await systemClock.sleep(1.5 * SILENCE_MS);
     receivedBytes += piece.length;
   }

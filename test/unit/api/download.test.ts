@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Download, FileEntry } from '../../../src/api/remote.ts';
 import { headerJson } from '../../../src/api/request.ts';
 import type { ByteRange } from '../../../src/util/ranges.ts';
+import { joined, piecesOf } from '../../support/byte-source.ts';
 import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
 import {
   type Answer,
@@ -50,9 +51,7 @@ afterEach(() => scripted.close());
 const open = (range?: ByteRange, signal?: AbortSignal) => scripted.remote.download(file, range, signal);
 
 async function read(download: Download): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of download.bytes) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
+  return (await joined(piecesOf(download))).toString();
 }
 
 describe('download requests', () => {
@@ -165,7 +164,7 @@ describe('truncated downloads', () => {
       scripted.service.on(DOWNLOAD, answer);
       const chunks: Uint8Array[] = [];
       const reading = (async () => {
-        for await (const chunk of (await open()).bytes) chunks.push(chunk);
+        for await (const chunk of piecesOf(await open())) chunks.push(chunk);
       })();
       await expect(reading).rejects.toMatchObject({
         failure: 'offline',
@@ -199,13 +198,15 @@ describe('aborted downloads', () => {
     response.write('01');
   };
 
-  test('a download closes its connection when the iteration is ended early', async () => {
+  test('a download closes its connection when its signal is aborted after the first bytes', async () => {
     const { service } = scripted;
     service.on(DOWNLOAD, endless);
-    for await (const chunk of (await open()).bytes) {
+    const abort = new AbortController();
+    for await (const chunk of piecesOf(await open(undefined, abort.signal))) {
       expect(chunk).toHaveLength(2);
       break;
     }
+    abort.abort(new Error('the client has gone'));
     await service.until(() => service.aborted === 1);
   });
 

@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
 import { pathOf } from '../../../../src/util/path.ts';
+import { joined } from '../../../support/byte-source.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { effort } from '../../../support/effort.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { collect, FILM, type ReaderSetUp, settle, setUpReader } from '../../../support/readers.ts';
+import { FILM, type ReaderSetUp, settle, setUpReader } from '../../../support/readers.ts';
 
 const signal = new AbortController().signal;
 
@@ -44,7 +45,7 @@ describe('whole files', () => {
     await setUp.read(entry);
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
     const reader = await setUp.restart();
-    expect((await collect(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
+    expect((await joined(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
     expect(setUp.asked()).toHaveLength(1);
   });
 
@@ -99,7 +100,7 @@ describe('ranges', () => {
     await read(BLOCK_BYTES, 2 * BLOCK_BYTES);
     expect(setUp.asked().slice(1)).toEqual([{ start: BLOCK_BYTES, end: deep }]);
     const reader = await setUp.restart();
-    const again = await collect(reader.read(entry, blocks(1, 2), signal));
+    const again = await joined(reader.read(entry, blocks(1, 2), signal));
     expect(again.equals(bytes.subarray(BLOCK_BYTES, 2 * BLOCK_BYTES))).toBe(true);
     expect(setUp.asked()).toHaveLength(2);
   });
@@ -176,7 +177,7 @@ describe('ranges', () => {
       true,
     );
     const reader = await setUp.restart();
-    const again = await collect(reader.read(entry, range, signal));
+    const again = await joined(reader.read(entry, range, signal));
     expect(again.equals(bytes.subarray(range.start, range.end))).toBe(true);
     expect(setUp.asked()).toEqual([blocks(0, 2)]);
   });
@@ -197,9 +198,7 @@ describe('blocks on the disk', () => {
   test('blocks on the disk are read without a call, and the pieces a reader got do not change later', async () => {
     const { bytes, entry, reader, calls } = await stored();
     const range = { start: 1000, end: bytes.length };
-    const all = await Promise.all(
-      [undefined, range].map((part) => collect(reader.read(entry, part, signal))),
-    );
+    const all = await Promise.all([undefined, range].map((part) => joined(reader.read(entry, part, signal))));
     expect(all[0]?.equals(bytes)).toBe(true);
     expect(all[1]?.equals(bytes.subarray(1000))).toBe(true);
     expect(setUp.asked()).toHaveLength(calls);
@@ -212,7 +211,7 @@ describe('blocks on the disk', () => {
       for (let count = 0; count < pieces; count++) await iterator.next();
       await iterator.return?.();
     }
-    expect((await collect(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
+    expect((await joined(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
     expect(setUp.asked()).toHaveLength(calls);
   });
 });

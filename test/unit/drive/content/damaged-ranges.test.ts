@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { blockKey } from '../../../../src/drive/content/blocks.ts';
 import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
+import { joined } from '../../../support/byte-source.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { collect, type ReaderSetUp, setUpReader } from '../../../support/readers.ts';
+import { type ReaderSetUp, setUpReader } from '../../../support/readers.ts';
 
 const BLOCKS = 3;
 const HOUR_MS = 3_600_000;
@@ -52,7 +53,7 @@ test('a damaged block from an earlier run is downloaded again an hour after it w
   setUp.remote.faults = [{ flipAt: 1_000 }];
   await setUp.read(entry, rangeOf(0));
   const reader = await setUp.restart();
-  const read = () => collect(reader.read(entry, rangeOf(0), new AbortController().signal));
+  const read = () => joined(reader.read(entry, rangeOf(0), new AbortController().signal));
   await read();
   expect(setUp.asked()).toHaveLength(1);
   await setUp.clock.advance(HOUR_MS);

@@ -74,7 +74,7 @@ describe.each(ranges)('$what', ({ what, range }) => {
     await clock.during(
       (async () => {
         for await (const chunk of reader.read(entry, range, new AbortController().signal)) {
-          chunks.push(chunk);
+          chunks.push(Buffer.from(chunk));
           await clock.sleep(500);
         }
       })(),

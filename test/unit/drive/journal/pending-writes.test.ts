@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FileEntry } from '../../../../src/drive/files.ts';
 import { join as joinPath, ROOT } from '../../../../src/util/path.ts';
+import { joined } from '../../../support/byte-source.ts';
 import { faultOf } from '../../../support/fault-of.ts';
 import { MemoryDrive, seen, turn } from '../../../support/memory-drive.ts';
 import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
@@ -45,10 +46,8 @@ describe('pending writes', () => {
     const before = await drive.put(at('/a'), 'text');
     gate.release();
     await drive.untilLanded();
-    const pieces: Uint8Array[] = [];
-    for await (const piece of drive.files.read(before, undefined, new AbortController().signal))
-      pieces.push(piece);
-    expect(Buffer.concat(pieces).toString()).toBe('text');
+    const bytes = await joined(drive.files.read(before, undefined, new AbortController().signal));
+    expect(bytes.toString()).toBe('text');
   });
 
   test('a listing of an unchanged folder is the same object', async () => {
