@@ -1,12 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { effort } from './support/effort.ts';
 import { settleEnvironment } from './support/environment.ts';
 
 // Called here, because the processes that run the tests inherit this environment.
 settleEnvironment();
 
 /** Time limits in ms, which only end tests that hang: real mounts and 300 MiB files take minutes on a busy machine. */
-const TIME_LIMITS = { testTimeout: 600_000, hookTimeout: 600_000 };
+const TIME_LIMITS = { testTimeout: effort(600_000), hookTimeout: 600_000 };
 
 /** Tests that replace a module or measure the memory of their process: each file has a process of its own. */
 const ALONE = [
