@@ -16,7 +16,10 @@ export interface WaitingBlock {
 }
 
 /** Maximum size of the blocks that wait in memory for the disk; blocks beyond it are not written. */
-const WAITING_BYTES_MAX = 12 * 1024 * 1024;
+const WAITING_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Blocks that are written at a time: while one waits for its next step, the others use the disk. */
+const WRITES_MAX = 3;
 
 /** Pause after a failed write, in ms: most often the disk is full or not mounted. */
 const RETRY_PAUSE_MS = 60_000;
@@ -31,18 +34,20 @@ export interface BlockWriterParts {
 }
 
 /**
- * Writes blocks to the disk in the background, one at a time. Each is written under a temporary name first, so that a
+ * Writes blocks to the disk in the background, a few at a time. Each is written under a temporary name first, so that a
  * file with a block's name is whole. A failing disk is logged once, and tried again with the next block after a pause.
  */
 export class BlockWriter {
   readonly #waiting = new Map<string, WaitingBlock>();
   #waitingBytes = 0;
-  /** The block that is being written. */
-  #writing: WaitingBlock | undefined;
+  /** The blocks that are being written. */
+  readonly #writing = new Set<WaitingBlock>();
   #state: 'ready' | 'failed' | 'closed' = 'ready';
   /** When a disk that has failed is tried again. */
   #retryAt: Instant = LONG_AGO;
-  #running: Promise<void> | undefined;
+  /** Loops that write one block after the other. */
+  #loopCount = 0;
+  #lastLoop: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly parts: BlockWriterParts) {}
 
@@ -63,7 +68,9 @@ export class BlockWriter {
     block.buffer?.retain();
     this.#waiting.set(block.name, block);
     this.#waitingBytes += block.bytes.length;
-    this.#running ??= this.#run();
+    // A disk that has failed is tried with one block first.
+    if (this.#loopCount < (this.#state === 'failed' ? 1 : WRITES_MAX))
+      this.#lastLoop = Promise.all([this.#lastLoop, this.#loop()]);
     return true;
   }
 
@@ -73,7 +80,7 @@ export class BlockWriter {
     this.#waitingBytes -= block.bytes.length;
     this.#waiting.delete(name);
     // The disk still reads the block that is being written.
-    if (block !== this.#writing) block.buffer?.release();
+    if (!this.#writing.has(block)) block.buffer?.release();
   }
 
   /** Drops all blocks, and writes no more. */
@@ -83,7 +90,7 @@ export class BlockWriter {
   }
 
   async close(): Promise<void> {
-    await this.#running;
+    await this.#lastLoop;
     this.disable();
   }
 
@@ -92,12 +99,13 @@ export class BlockWriter {
     return this.#state === 'ready';
   }
 
-  async #run(): Promise<void> {
+  async #loop(): Promise<void> {
+    this.#loopCount++;
     if (this.#state === 'failed') await this.#recover();
-    for (let block = this.#first(); block; block = this.#first()) {
-      this.#writing = block;
+    for (let block = this.#next(); block; block = this.#next()) {
+      this.#writing.add(block);
       const fileBytes = await this.#write(block).catch((failure) => this.#writeFailed(failure));
-      this.#writing = undefined;
+      this.#writing.delete(block);
       // It may have been dropped meanwhile.
       const isWanted = this.#waiting.get(block.name) === block;
       if (fileBytes !== undefined && isWanted) this.parts.onWritten(block.name, fileBytes);
@@ -106,15 +114,16 @@ export class BlockWriter {
       else block.buffer?.release();
       if (fileBytes !== undefined) this.#succeeded();
     }
-    this.#running = undefined;
+    this.#loopCount--;
   }
 
   async #recover(): Promise<void> {
     await this.parts.prepare().catch((failure) => this.#failed(failure));
   }
 
-  #first(): WaitingBlock | undefined {
-    return this.#waiting.values().next().value;
+  #next(): WaitingBlock | undefined {
+    for (const block of this.#waiting.values()) if (!this.#writing.has(block)) return block;
+    return undefined;
   }
 
   /** Returns the length of the file. */
