@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { onAbort } from '../../src/util/abort.ts';
 import type { ByteSource } from '../../src/util/byte-source.ts';
 
@@ -5,6 +6,8 @@ import type { ByteSource } from '../../src/util/byte-source.ts';
 export function readOf(chunks: AsyncIterable<Uint8Array>, signal?: AbortSignal): ByteSource['read'] {
   const iterator = chunks[Symbol.asyncIterator]();
   let rest = new Uint8Array();
+  // A download that is cut and resumed has the same signal each time.
+  if (signal) setMaxListeners(0, signal);
   onAbort(signal, () => void iterator.return?.().catch(() => {}));
   return async (into) => {
     while (rest.length === 0) {

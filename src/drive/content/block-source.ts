@@ -3,6 +3,7 @@ import type { FileEntry } from '../../api/remote.ts';
 import { BLOCK_BYTES } from '../../util/content-hash.ts';
 import { smallest } from '../../util/extremes.ts';
 import type { ByteRange } from '../../util/ranges.ts';
+import { FileError } from '../errors.ts';
 import { BlockBuffers } from './block-buffers.ts';
 import type { BlockCache } from './block-cache.ts';
 import { blockAt, blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
@@ -68,6 +69,8 @@ export class BlockSource implements RunOwner {
     signal: AbortSignal,
     isWhole = false,
   ): AsyncGenerator<Uint8Array, void, undefined> {
+    // The caller relies on the check of each block.
+    const mustCheck = isWhole && this.check.isProved(file);
     const isCheckedWhileRead = isWhole && file.contentHash !== undefined;
     if (!isCheckedWhileRead) await this.check.forgetUnproven(file);
     const retained = new RetainedFetches();
@@ -80,10 +83,11 @@ export class BlockSource implements RunOwner {
     try {
       while (position < range.end) {
         const index = blockAt(position);
+        if (mustCheck) this.#requireChecked(file, index, cached);
         if (isSequential && index === lastIndex && !retained.isAhead)
           this.#readAhead(file, index + 1, retained);
         const isFetched =
-          retained.reserved(index) || this.#fetchWith(file, index, position - index * BLOCK_BYTES);
+          retained.reserved(index) || this.#fetchWith(file, index, position - index * BLOCK_BYTES, mustCheck);
         const span = isFetched ? undefined : await cached.take(position);
         if (span) {
           position += span.bytes.length;
@@ -95,9 +99,10 @@ export class BlockSource implements RunOwner {
           continue;
         }
         parallelism.adjust();
-        const fetch = this.#next(file, position, range.end, retained, parallelism.downloads);
+        const { downloads } = parallelism;
+        const fetch = this.#next(file, position, range.end, retained, { downloads, mustCheck });
         fetch.isWanted ||= index < keptEnd;
-        this.#reserve(file, index + 1, { lastIndex, keptEnd, downloads: parallelism.downloads }, retained);
+        this.#reserve(file, index + 1, { lastIndex, keptEnd, downloads }, retained);
         const { start } = rangeOfBlock(file, index);
         const to = Math.min(start + fetch.end, range.end);
         while (position < to) {
@@ -132,7 +137,11 @@ export class BlockSource implements RunOwner {
     if (others.length > 0) this.#fetches.set(key, others);
     else this.#fetches.delete(key);
     if (!complete || !(fetch.isWanted || run.keepsAll)) return;
-    this.check.blockAdded(run.file);
+    if (!fetch.isChecked) this.check.uncheckedBlockAdded(run.file, index);
+    else if (this.check.isUnchecked(run.file, index)) {
+      this.cache.forget(blockKey(run.file, index));
+      this.check.checkedBlockAdded(run.file, index);
+    }
     fetch.isRefused = !this.cache.keep(blockKey(run.file, index), buffer.bytes, { from: start, buffer });
   }
 
@@ -141,12 +150,28 @@ export class BlockSource implements RunOwner {
     if (run.ahead) this.#aheadCount--;
   }
 
+  checkOfBlock(file: FileEntry, index: number): ((sha256: Buffer) => boolean) | undefined {
+    return this.check.ofBlock(file, index);
+  }
+
   hasBlock(file: FileEntry, index: number): boolean {
     return this.#fetches.has(fetchKey(file, index)) || this.cache.has(blockKey(file, index));
   }
 
-  #fetchWith(file: FileEntry, index: number, at: number): BlockFetch | undefined {
-    return this.#fetches.get(fetchKey(file, index))?.find((fetch) => fetch.has(at));
+  /** Makes a whole read download a block of which the cache has unchecked bytes. */
+  #requireChecked(file: FileEntry, index: number, cached: CachedSpans): void {
+    if (this.check.isUnchecked(file, index)) {
+      this.cache.forget(blockKey(file, index));
+      cached.close();
+    }
+    // So many other files were read meanwhile that what was known of this one is forgotten.
+    if (!this.check.isProved(file))
+      throw new FileError('broken', `${file.name} cannot be checked any more; read it again`);
+  }
+
+  #fetchWith(file: FileEntry, index: number, at: number, mustCheck: boolean): BlockFetch | undefined {
+    const fetches = this.#fetches.get(fetchKey(file, index));
+    return fetches?.find((fetch) => fetch.has(at) && (fetch.isChecked || !mustCheck));
   }
 
   /** Returns the end of the blocks that enter the cache: all or none, as each is worth the same. */
@@ -161,14 +186,14 @@ export class BlockSource implements RunOwner {
     position: number,
     end: number,
     retained: RetainedFetches,
-    downloads: number,
+    { downloads, mustCheck }: { readonly downloads: number; readonly mustCheck: boolean },
   ): BlockFetch {
     const index = blockAt(position);
     const reserved = retained.reserved(index);
     if (reserved) this.#reservedCount--;
     // Several downloads fetch one block each, so that they can be started and ended one by one.
     const runEnd = downloads > 1 ? Math.min(end, rangeOfBlock(file, index).end) : end;
-    const fetch = reserved ?? this.#fetch(file, position, runEnd);
+    const fetch = reserved ?? this.#fetch(file, position, runEnd, mustCheck);
     retained.follow(fetch);
     return fetch;
   }
@@ -191,13 +216,16 @@ export class BlockSource implements RunOwner {
   }
 
   /** Returns the fetch with the byte at `position`: one under way, the next of a run, or the first of a new run. */
-  #fetch(file: FileEntry, position: number, end: number): BlockFetch {
+  #fetch(file: FileEntry, position: number, end: number, mustCheck: boolean): BlockFetch {
     const index = blockAt(position);
     const block = rangeOfBlock(file, index);
-    const fetch = this.#fetchWith(file, index, position - block.start);
+    const fetch = this.#fetchWith(file, index, position - block.start, mustCheck);
     if (fetch) return fetch;
     const key = contentKeyOf(file);
     for (const run of this.#runs) if (run.isAt(key, position)) return run.next();
+    // Only a whole block can be checked.
+    if (mustCheck)
+      return this.#start(file, { start: block.start, end: this.#runEnd(file, index + 1, end) }, false).next();
     const partEnd = this.#missingUpTo(file, index, position - block.start);
     if (partEnd < block.end) return this.#start(file, { start: block.start, end: partEnd }, false).next();
     const start = block.start + fetchOffset(file, position - block.start);

@@ -6,8 +6,11 @@ import type { Log } from '../../util/log.ts';
 import type { BlockCache } from './block-cache.ts';
 import { blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 
-/** Maximum number of contents known to be right, and of those not checked yet. */
+/** Maximum number of contents not checked yet. */
 const CONTENTS_MAX = 10_000;
+
+/** Maximum number of blocks whose SHA-256 is known: those of files of 200 GiB, in 5 MB of memory. */
+const DIGESTS_MAX = 50_000;
 
 /** Maximum size of a file that is read back for the check, in bytes. */
 const CHECKED_BYTES_MAX = 1024 ** 3;
@@ -27,14 +30,19 @@ const STEP_BYTES = 1024 * 1024;
 /**
  * Detects cached blocks that were damaged on their way from the service; the checksums of the blocks' files detect
  * damage by the disk. The service gives hashes of whole files only, so cached blocks are checked when all blocks of
- * their file are cached. When the hash is wrong, all of them are dropped, because any may be the damaged one. Blocks
- * that cannot be checked, because some are missing or the file is too large, are downloaded again after an hour.
+ * their file are cached. When the hash is wrong, all of them are dropped, because any may be the damaged one. When it is
+ * right, the hash of each block is right too, and from then on each block is checked when it arrives. Blocks that cannot
+ * be checked, because some are missing or the file is too large, are downloaded again after an hour.
  */
 export class CachedContentCheck {
-  readonly #right = new LRUCache<string, true>({ max: CONTENTS_MAX });
+  /** By content key. */
+  readonly #proofs = new LRUCache<string, Proof>({
+    maxSize: DIGESTS_MAX,
+    sizeCalculation: ({ digests }) => digests.length,
+  });
   /** Time since which blocks are in the cache unchecked; for those of an earlier run, since they were first read. */
   readonly #unproven = new LRUCache<string, Moment>({ max: CONTENTS_MAX });
-  #running: { readonly key: string; readonly end: Promise<void> } | undefined;
+  #running: Running | undefined;
 
   constructor(
     private readonly cache: BlockCache,
@@ -42,15 +50,41 @@ export class CachedContentCheck {
     private readonly log: Log,
   ) {}
 
-  /** Records that the file was read whole, with the right content hash. */
-  passed(file: FileEntry): void {
-    this.#proved(contentKeyOf(file));
+  /** Records that the file was read whole, with the right content hash. `digests` are the SHA-256 of its blocks. */
+  passed(file: FileEntry, digests: readonly Buffer[]): void {
+    const key = contentKeyOf(file);
+    this.#proofs.set(key, { digests, unchecked: new Set() });
+    this.#unproven.delete(key);
   }
 
-  /** Records that another block of the file enters the cache. */
-  blockAdded(file: FileEntry): void {
+  /** Whether each block of the file is checked when it arrives, and the cached ones are right unless `isUnchecked`. */
+  isProved(file: FileEntry): boolean {
+    return this.#proofs.has(contentKeyOf(file));
+  }
+
+  /** Whether a part of this block of a proved file is cached that arrived without a check. */
+  isUnchecked(file: FileEntry, index: number): boolean {
+    return this.#proofs.get(contentKeyOf(file))?.unchecked.has(index) ?? false;
+  }
+
+  /** Returns a function that checks a block that arrives by its SHA-256; `undefined` when that is not possible yet. */
+  ofBlock(file: FileEntry, index: number): ((sha256: Buffer) => boolean) | undefined {
+    if (isCheckedOnArrival(file))
+      return (sha256) => new ContentHasher().addBlock(sha256).digest() === file.contentHash;
+    const expected = this.#proofs.get(contentKeyOf(file))?.digests[index];
+    return expected && ((sha256) => sha256.equals(expected));
+  }
+
+  /** Records that a checked block takes the place of all that was cached of it. */
+  checkedBlockAdded(file: FileEntry, index: number): void {
+    this.#proofs.get(contentKeyOf(file))?.unchecked.delete(index);
+  }
+
+  /** Records that a block, or a part of one, enters the cache without a check. */
+  uncheckedBlockAdded(file: FileEntry, index: number): void {
     const key = contentKeyOf(file);
-    this.#right.delete(key);
+    this.#proofs.get(key)?.unchecked.add(index);
+    if (this.#running?.key === key) this.#running.isDisturbed = true;
     if (!this.#unproven.has(key)) this.#unproven.set(key, momentNow(this.clock));
   }
 
@@ -59,12 +93,14 @@ export class CachedContentCheck {
    */
   async forgetUnproven(file: FileEntry): Promise<void> {
     const key = contentKeyOf(file);
-    if (isCheckedOnArrival(file) || this.#right.has(key)) return;
+    const proof = this.#proofs.get(key);
+    if (isCheckedOnArrival(file) || proof?.unchecked.size === 0) return;
     const since = this.#unproven.get(key);
     if (!since) return void this.#unproven.set(key, momentNow(this.clock));
     if (ageMs(this.clock, since) < UNPROVEN_MS_MAX) return;
     this.#unproven.delete(key);
-    await this.#forget(file);
+    await this.#forget(file, proof?.unchecked ?? allBlocksOf(file));
+    proof?.unchecked.clear();
   }
 
   /**
@@ -75,29 +111,29 @@ export class CachedContentCheck {
     const key = contentKeyOf(file);
     if (this.#running) return this.#running.key === key ? this.#running.end : undefined;
     if (!this.#canCheck(file, key)) return undefined;
-    const end = this.#check(file, key)
+    const running: Running = { key, isDisturbed: false, end: Promise.resolve() };
+    this.#running = running;
+    running.end = this.#check(file, running)
       .catch((error) => this.log.error('cannot check the cached blocks of a file', { reason: String(error) }))
       .finally(() => {
         this.#running = undefined;
       });
-    this.#running = { key, end };
-    return end;
+    return running.end;
   }
 
   #canCheck(file: FileEntry, key: string): boolean {
     const { contentHash, sizeBytes } = file;
     if (contentHash === undefined || isCheckedOnArrival(file) || sizeBytes > CHECKED_BYTES_MAX) return false;
-    if (this.#right.has(key)) return false;
-    for (let index = 0; index < blockCount(sizeBytes); index++)
-      if (!this.cache.has(blockKey(file, index))) return false;
+    if (this.#proofs.has(key)) return false;
+    for (const index of allBlocksOf(file)) if (!this.cache.has(blockKey(file, index))) return false;
     return true;
   }
 
-  async #check(file: FileEntry, key: string): Promise<void> {
-    const hasher = new ContentHasher();
+  async #check(file: FileEntry, running: Running): Promise<void> {
+    const digests: Buffer[] = [];
+    const hasher = new ContentHasher((sha256) => digests.push(sha256));
     const into = Buffer.allocUnsafeSlow(BLOCK_BYTES);
     const count = blockCount(file.sizeBytes);
-    this.#right.set(key, true);
     for (let index = 0; index < count; index++) {
       const { start, end } = rangeOfBlock(file, index);
       const bytes = await this.cache.read(
@@ -106,36 +142,50 @@ export class CachedContentCheck {
         end - start,
         into.subarray(0, end - start),
       );
-      if (bytes?.length !== end - start) return void this.#right.delete(key);
+      if (bytes?.length !== end - start) return;
       for (let at = 0; at < bytes.length; at += STEP_BYTES) {
         hasher.update(bytes.subarray(at, at + STEP_BYTES));
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
-    // `blockAdded` removes the mark when an unchecked block has arrived meanwhile.
-    const isRight = hasher.digest() === file.contentHash;
-    if (isRight && this.#right.has(key)) return this.#proved(key);
-    if (isRight) return;
-    this.#right.delete(key);
-    await this.#forget(file);
+    if (hasher.digest() === file.contentHash) {
+      if (!running.isDisturbed) this.passed(file, digests);
+      return;
+    }
+    await this.#forget(file, allBlocksOf(file));
     this.log.warn('cached blocks of a file were damaged and are downloaded again', {
       rev: file.rev,
       blocks: count,
     });
   }
 
-  #proved(key: string): void {
-    this.#right.set(key, true);
-    this.#unproven.delete(key);
-  }
-
-  async #forget(file: FileEntry): Promise<void> {
-    for (let index = 0; index < blockCount(file.sizeBytes); index++) {
+  async #forget(file: FileEntry, blocks: Iterable<number>): Promise<void> {
+    let count = 0;
+    for (const index of blocks) {
       this.cache.forget(blockKey(file, index));
-      if (index % FORGOTTEN_PER_TURN === FORGOTTEN_PER_TURN - 1)
-        await new Promise((resolve) => setImmediate(resolve));
+      if (++count % FORGOTTEN_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
     }
   }
+}
+
+/** Shows that a file was once seen with its content hash. */
+interface Proof {
+  /** The SHA-256 of each block. */
+  readonly digests: readonly Buffer[];
+  /** Indexes of blocks of which a part arrived without a check since. */
+  readonly unchecked: Set<number>;
+}
+
+/** A check of the cached blocks of one file. */
+interface Running {
+  readonly key: string;
+  /** Whether an unchecked block has arrived meanwhile. */
+  isDisturbed: boolean;
+  end: Promise<void>;
+}
+
+function* allBlocksOf({ sizeBytes }: FileEntry): Iterable<number> {
+  for (let index = 0; index < blockCount(sizeBytes); index++) yield index;
 }
 
 /** A file of one block enters the cache only with its content hash. */

@@ -1,5 +1,5 @@
+import { createHash } from 'node:crypto';
 import type { FileEntry } from '../../api/remote.ts';
-import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { Condition } from '../../util/wait.ts';
 import type { BlockBuffers, RefCounted, SharedBuffer } from './block-buffers.ts';
@@ -17,6 +17,8 @@ export class BlockFetch implements RefCounted {
   readonly #changed = new Condition();
   /** Whether the block should enter the cache. */
   isWanted = false;
+  /** Whether its last bytes are shown only when all of them are known to be right. */
+  isChecked = false;
   /** Whether the disk of the cache was too far behind to take the block. */
   isRefused = false;
 
@@ -92,6 +94,8 @@ export interface RunOwner {
   /** `complete`: all its bytes have come. */
   fetchEnded(fetch: BlockFetch, complete: boolean): void;
   runEnded(run: DownloadRun): void;
+  /** Returns a function that checks a whole block by its SHA-256; `undefined` when that is not possible. */
+  checkOfBlock(file: FileEntry, index: number): ((sha256: Buffer) => boolean) | undefined;
   /** Whether the block is cached, or another run fetches it. */
   hasBlock(file: FileEntry, index: number): boolean;
 }
@@ -173,19 +177,21 @@ export class DownloadRun {
 
   /** Shows the bytes as they come, but the last ones only when the block has passed all checks. */
   async #fillRetained(fetch: BlockFetch): Promise<void> {
-    const { contentHash, sizeBytes } = this.file;
-    // The service gives hashes of whole files only, so a block can be checked only when it is the whole file.
-    const hasher = contentHash && sizeBytes <= BLOCK_BYTES ? new ContentHasher() : undefined;
+    const block = rangeOfBlock(this.file, fetch.index);
+    const isWhole = fetch.start === 0 && fetch.end === block.end - block.start;
+    const isRight = isWhole ? this.owner.checkOfBlock(this.file, fetch.index) : undefined;
+    const hash = isRight && createHash('sha256');
+    fetch.isChecked = hash !== undefined;
     while (fetch.missingBytes > 0) {
       const { room } = fetch;
       const bytes = await this.#download.read(room);
       if (this.#isClosed) return;
       if (bytes === 0) throw unreadable(this.file, 'the download ended early');
-      hasher?.update(room.subarray(0, bytes));
+      hash?.update(room.subarray(0, bytes));
       if (bytes === room.length) {
         if (this.#position === this.range.end) await this.#end();
         if (this.#isClosed) return;
-        if (hasher && hasher.digest() !== contentHash)
+        if (hash && !isRight(hash.digest()))
           throw unreadable(this.file, 'its bytes have another content hash');
       }
       fetch.filled(bytes);

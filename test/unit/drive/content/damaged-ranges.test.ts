@@ -60,16 +60,31 @@ test('a damaged block from an earlier run is downloaded again an hour after it w
   expect((await read()).equals(bytes.subarray(0, BLOCK_BYTES))).toBe(true);
 });
 
-test('a block that is cached after its file was checked is downloaded again after an hour of its own', async () => {
+test('a damaged block of a file that was checked before is refused, and downloaded again by the next read', async () => {
   expect((await setUp.read(entry)).equals(bytes)).toBe(true);
-  await setUp.clock.advance(2 * HOUR_MS);
   setUp.cache.forget(blockKey(entry, 1));
-  setUp.cache.forget(blockKey(entry, 2));
   setUp.remote.faults = [{ flipAt: BLOCK_BYTES + 1_000 }];
+  await expect(setUp.read(entry, rangeOf(1))).rejects.toMatchObject({ fault: 'broken' });
   const right = bytes.subarray(BLOCK_BYTES, 2 * BLOCK_BYTES);
-  expect((await setUp.read(entry, rangeOf(1))).equals(right)).toBe(false);
-  await setUp.clock.advance(HOUR_MS);
   expect((await setUp.read(entry, rangeOf(1))).equals(right)).toBe(true);
+});
+
+test('a whole read of a checked file downloads only the blocks that are missing, and refuses a damaged one', async () => {
+  expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+  setUp.cache.forget(blockKey(entry, 1));
+  setUp.remote.faults = [{ flipAt: BLOCK_BYTES + 1_000 }];
+  await expect(setUp.read(entry)).rejects.toMatchObject({ fault: 'broken' });
+  expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+  expect(setUp.asked()).toEqual([undefined, rangeOf(1), rangeOf(1)]);
+});
+
+test('a part of a block that a range brought without a check is downloaded again by a whole read', async () => {
+  expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+  setUp.cache.forget(blockKey(entry, 1));
+  const part = { start: BLOCK_BYTES + 3 * 1024 * 1024, end: BLOCK_BYTES + 3 * 1024 * 1024 + 1_000 };
+  setUp.remote.faults = [{ flipAt: part.start + 10 }];
+  expect((await setUp.read(entry, part)).equals(bytes.subarray(part.start, part.end))).toBe(false);
+  expect((await setUp.read(entry)).equals(bytes)).toBe(true);
 });
 
 test('cached blocks of a checked file are read for days without a call', async () => {
