@@ -1,8 +1,8 @@
-import { LRUCache } from 'lru-cache';
 import type { FileEntry } from '../../api/remote.ts';
 import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
 import type { Log } from '../../util/log.ts';
+import { createLru } from '../../util/lru.ts';
 import type { BlockCache } from './block-cache.ts';
 import { blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 
@@ -31,9 +31,9 @@ const STEP_BYTES = 1024 * 1024;
  * that cannot be checked, because some are missing or the file is too large, are downloaded again after an hour.
  */
 export class CachedContentCheck {
-  readonly #right = new LRUCache<string, true>({ max: CONTENTS_MAX });
+  readonly #right = createLru<true>(CONTENTS_MAX);
   /** Time since which blocks are in the cache unchecked; for those of an earlier run, since they were first read. */
-  readonly #unproven = new LRUCache<string, Moment>({ max: CONTENTS_MAX });
+  readonly #unproven = createLru<Moment>(CONTENTS_MAX);
   #running: { readonly key: string; readonly end: Promise<void> } | undefined;
 
   constructor(
