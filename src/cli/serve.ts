@@ -1,11 +1,11 @@
 import type { Gateway } from '../app/gateway.ts';
 import { type Config, resolveConfig } from '../config/configuration.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
+import { PACKAGE_ROOT } from '../util/package.ts';
 import { settingsOfArguments } from './arguments.ts';
 import { loadSettings } from './load-settings.ts';
 import { terminalLog } from './log.ts';
 import { type Entry, mountHelp } from './mount-help.ts';
-import { PACKAGE_ROOT } from './package.ts';
 import { namesOfCertificate, urlsForOthers } from './reachable.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 import { startWarnings } from './start-warnings.ts';

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Log, LogFields } from '../util/log.ts';
+import { programUrl } from '../util/package.ts';
 import type { DrivePurpose, EmbeddedDrive } from './accounts/drive-accounts.ts';
 
 /** The service, running in a thread of its own: its address and a login for each drive. */
@@ -57,7 +58,7 @@ class EmbeddedServiceFailure extends Error {
  */
 export async function startEmbeddedService(workerData: ThreadOptions, log: Log): Promise<EmbeddedService> {
   const resourceLimits = { maxYoungGenerationSizeMb: NEW_OBJECTS_MB };
-  const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData, resourceLimits });
+  const worker = new Worker(programUrl('service/thread.js'), { workerData, resourceLimits });
   const exited = once(worker, 'exit');
   const started = await new Promise<Extract<FromThread, { kind: 'started' }>>((resolve, reject) => {
     worker.on('error', reject);
