@@ -3,6 +3,7 @@ import { type Config, resolveConfig } from '../config/configuration.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
 import { settingsOfArguments } from './arguments.ts';
+import { keepCompiledCode } from './compile-cache.ts';
 import { loadSettings } from './load-settings.ts';
 import { terminalLog } from './log.ts';
 import { type Entry, mountHelp } from './mount-help.ts';
@@ -18,6 +19,7 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
     return { config: resolveConfig(settings, file, environment, PACKAGE_ROOT), file };
   };
   const { config, file } = read();
+  keepCompiledCode(config.cacheDirectory);
   const hasStarted = endWhenAskedWhileStarting();
   // Not before the settings are accepted: loading the gateway takes longer than refusing them.
   const { startGateway } = await import('../app/gateway.ts');
