@@ -1,19 +1,13 @@
-import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
 import type { Dispatcher, Pool } from 'undici';
+// Only the used parts of undici: fetch, WebSocket, caches and mocks would triple its loading time.
+import sendRequest from 'undici/lib/api/api-request.js';
+import UndiciPool from 'undici/lib/dispatcher/pool.js';
 import { linkedSignal } from '../util/abort.ts';
 import type { ByteSource } from '../util/byte-source.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
 import { AnswerDeadline } from './answer-deadline.ts';
 import { HttpBody } from './http-body.ts';
-
-const load = createRequire(import.meta.url);
-// Only the used parts of undici: fetch, WebSocket, caches and mocks would triple its loading time.
-const UndiciPool: typeof Pool = load('undici/lib/dispatcher/pool.js');
-const sendRequest: (
-  this: Dispatcher,
-  options: Dispatcher.RequestOptions,
-) => Promise<Dispatcher.ResponseData> = load('undici/lib/api/api-request.js');
 
 /** The service's hosts. */
 export type Host = 'base' | 'content' | 'notify';

@@ -7,7 +7,7 @@ import { type BlockCache, openBlockCache } from '../drive/content/block-cache.ts
 import { type DriveOptions, type OpenDrive, openDrive } from '../drive/drive.ts';
 import { openSpool, type Spool } from '../drive/spool/spool.ts';
 import type { DriveGauges } from '../http/metrics.ts';
-import { type EmbeddedService, startEmbeddedService } from '../service/embedded.ts';
+import { type EmbeddedService, loadServiceThread, type ServiceThread } from '../service/embedded.ts';
 import type { Journal, Journals } from '../state/journal.ts';
 import { openSqliteJournals } from '../state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../state/sqlite/state.ts';
@@ -41,10 +41,13 @@ interface Tools {
   readonly log: Log;
   readonly meter: Meter;
   readonly opened: OpenResources;
+  /** The thread of the embedded service, if it is being loaded already. */
+  readonly thread: ServiceThread | undefined;
 }
 
 /** Opens the drives of `config`, and adds everything that has to be closed to `opened`. */
-export async function openDrives(config: Config, { log, meter, opened }: Tools): Promise<ServedDrives> {
+export async function openDrives(config: Config, tools: Tools): Promise<ServedDrives> {
+  const { log, meter, opened } = tools;
   const { dataDirectory, writeMode } = config;
   const state = opened.add(await openState(config, log));
   const journals = await openJournals(config, { opened, log });
@@ -58,7 +61,7 @@ export async function openDrives(config: Config, { log, meter, opened }: Tools):
     }),
   );
   const spool = await openSpool({ directory: join(dataDirectory, 'spool'), clock: systemClock, log });
-  const embedded = await openEmbedded(config, log, opened);
+  const embedded = await openEmbedded(config, tools);
   const shared = { state, journals, writeMode, dataDirectory, cache, spool, meter, log };
   const drives = new Map<string, ServedDrive>();
   // In parallel, because each may need the whole grace period while the service does not answer.
@@ -112,8 +115,7 @@ async function openOne(
 /** Starts the embedded service if a drive needs it. */
 async function openEmbedded(
   { drives, dataDirectory }: Config,
-  log: Log,
-  opened: OpenResources,
+  { log, opened, thread }: Omit<Tools, 'meter'>,
 ): Promise<EmbeddedService | undefined> {
   const embedded = embeddedDrives(drives);
   if (embedded.length === 0) return undefined;
@@ -122,7 +124,7 @@ async function openEmbedded(
     drives: embedded,
     purpose: 'serve',
   } as const;
-  return opened.add(await startEmbeddedService(options, log));
+  return opened.add(await (thread ?? loadServiceThread()).start(options, log));
 }
 
 /** Returns the service and login that hold the files of a drive. */

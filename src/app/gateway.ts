@@ -9,6 +9,7 @@ import { createLinkProxy, LINKS_PATH } from '../http/link-proxy.ts';
 import { createMetrics, type DriveGauges, type Metrics } from '../http/metrics.ts';
 import type { Health } from '../http/monitoring.ts';
 import { urlFromOutside } from '../http/node-server.ts';
+import type { ServiceThread } from '../service/embedded.ts';
 import { systemClock } from '../util/clock.ts';
 import { withinGrace } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
@@ -35,15 +36,16 @@ export interface Gateway {
 
 /**
  * Starts everything that `config` asks for; resolves when clients can connect. If davgate cannot start with it, closes
- * what is already open and throws `ConfigError` or another of the errors in `cli/start-failure.ts`.
+ * what is already open and throws `ConfigError` or another of the errors in `cli/start-failure.ts`. `thread` is that of the
+ * embedded service, if it is being loaded already.
  */
-export async function startGateway(config: Config, log: Log): Promise<Gateway> {
+export async function startGateway(config: Config, log: Log, thread?: ServiceThread): Promise<Gateway> {
   const opened = new OpenResources();
   const close = () => withinGrace({ clock: systemClock, log }, (over) => opened.close(over));
   try {
     const { users, madeUpPassword } = await loginsOf(config);
     const metrics = createMetrics((request) => clientOf(request).name);
-    const served = await openDrives(config, { log, meter: metrics.meter, opened });
+    const served = await openDrives(config, { log, meter: metrics.meter, opened, thread });
     // The locks in a shared Redis can be read by any process; those in SQLite only through the running one.
     if (config.redisUrl === undefined) {
       const commands = controlCommands(served.drives, log);

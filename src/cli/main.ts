@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { ConfigError, optionsHelp } from '../config/settings.ts';
+import { packageVersion } from '../util/package.ts';
 import { hashPasswordCommand } from './hash-password.ts';
-import { packageVersion } from './package.ts';
 import { isStartFailure } from './start-failure.ts';
 
 /** Exit code for settings or an environment that davgate cannot start with. */

@@ -1,11 +1,14 @@
 import type { Gateway } from '../app/gateway.ts';
 import { type Config, resolveConfig } from '../config/configuration.ts';
+import { embeddedDrives } from '../config/drive-config.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
+import { loadServiceThread } from '../service/embedded.ts';
+import { PACKAGE_ROOT } from '../util/package.ts';
 import { settingsOfArguments } from './arguments.ts';
+import { keepCompiledCode } from './compile-cache.ts';
 import { loadSettings } from './load-settings.ts';
 import { terminalLog } from './log.ts';
 import { type Entry, mountHelp } from './mount-help.ts';
-import { PACKAGE_ROOT } from './package.ts';
 import { namesOfCertificate, urlsForOthers } from './reachable.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 import { startWarnings } from './start-warnings.ts';
@@ -18,10 +21,12 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
     return { config: resolveConfig(settings, file, environment, PACKAGE_ROOT), file };
   };
   const { config, file } = read();
+  keepCompiledCode(config.cacheDirectory);
   const hasStarted = endWhenAskedWhileStarting();
   // Not before the settings are accepted: loading the gateway takes longer than refusing them.
+  const thread = embeddedDrives(config.drives).length > 0 ? loadServiceThread() : undefined;
   const { startGateway } = await import('../app/gateway.ts');
-  const gateway = await startGateway(config, terminalLog);
+  const gateway = await startGateway(config, terminalLog, thread);
   // Before the start is announced, so that a program that waits for the announcement can stop davgate in order.
   const stopped = untilAskedToStop(reloading(gateway, () => read().config));
   hasStarted();

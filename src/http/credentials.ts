@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { type Clock, type Instant, instantIn } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import { createLru } from '../util/lru.ts';
 import { PasswordGate } from './password-gate.ts';
 import { PasswordHashError, parsePasswordHash, verifyPassword } from './passwords.ts';
 
@@ -40,10 +40,8 @@ export class Credentials {
   readonly #gate: PasswordGate;
   /** Keys the digests of remembered credentials, so that they are of no use outside this process. */
   readonly #key = randomBytes(32);
-  readonly #right = new LRUCache<string, { readonly user: User; readonly until: Instant }>({
-    max: KNOWN_MAX,
-  });
-  readonly #wrong = new LRUCache<string, { readonly until: Instant }>({ max: KNOWN_MAX });
+  readonly #right = createLru<{ readonly user: User; readonly until: Instant }>(KNOWN_MAX);
+  readonly #wrong = createLru<{ readonly until: Instant }>(KNOWN_MAX);
   readonly #running = new Map<string, Promise<LoginResult>>();
 
   /** Throws `PasswordHashError` for a user without a usable hash. */

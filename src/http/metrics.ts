@@ -1,15 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type prometheus from 'prom-client';
-import type { Meter } from '../util/meter.ts';
-
-const load = createRequire(import.meta.url);
 // Only the classes used here: the whole library also loads OpenTelemetry's API, which takes longer than all of the rest.
-const Counter: typeof prometheus.Counter = load('prom-client/lib/counter.js');
-const Gauge: typeof prometheus.Gauge = load('prom-client/lib/gauge.js');
-const Histogram: typeof prometheus.Histogram = load('prom-client/lib/histogram.js');
-const Registry: typeof prometheus.Registry = load('prom-client/lib/registry.js');
+import Counter from 'prom-client/lib/counter.js';
+import Gauge from 'prom-client/lib/gauge.js';
+import Histogram from 'prom-client/lib/histogram.js';
+import Registry from 'prom-client/lib/registry.js';
+import type { Meter } from '../util/meter.ts';
 
 /** The type of `Metrics.text`. */
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -73,7 +70,7 @@ export function createMetrics(familyOf: (request: IncomingMessage) => string): M
   const registry = new Registry();
   const traffic = new Traffic();
   const requests = requestMetrics(registry);
-  let hasProcessMetrics = false;
+  let processMetrics: Promise<void> | undefined;
   return {
     meter: createMeter(registry),
     watch: (gauges) => readAtScrape(registry, gauges, traffic),
@@ -84,18 +81,18 @@ export function createMetrics(familyOf: (request: IncomingMessage) => string): M
       requests.seconds.observe({ method, client }, ms / 1000);
     },
     connected: (socket) => traffic.add(socket),
-    text() {
+    async text() {
       // Collecting starts with the first scrape, because its timer and observer run until the process ends.
-      if (!hasProcessMetrics) collectProcessMetrics(registry);
-      hasProcessMetrics = true;
+      processMetrics ??= collectProcessMetrics(registry);
+      await processMetrics;
       return registry.metrics();
     },
   };
 }
 
 /** Adds Node's own metrics: CPU, memory, event loop and collector. */
-function collectProcessMetrics(registry: prometheus.Registry): void {
-  const collect: typeof prometheus.collectDefaultMetrics = load('prom-client/lib/defaultMetrics.js');
+async function collectProcessMetrics(registry: prometheus.Registry): Promise<void> {
+  const { default: collect } = await import('prom-client/lib/defaultMetrics.js');
   collect({ register: registry });
 }
 

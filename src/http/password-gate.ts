@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import PQueue from 'p-queue';
 import { type Clock, elapsedMs, type Instant, instantIn, remainingMs } from '../util/clock.ts';
+import { createLru } from '../util/lru.ts';
 import { neighborhoodOf } from '../util/networks.ts';
 
 /** Maximum number of wrong passwords for one name without a wait: typing errors, and the tries that Windows adds. */
@@ -39,8 +39,8 @@ interface ClientCount {
 export class GuessCounter {
   readonly #clock: Clock;
   readonly #longestWaitMs: number;
-  readonly #names = new LRUCache<string, NameCount>({ max: REMEMBERED_MAX });
-  readonly #clients = new LRUCache<string, ClientCount>({ max: REMEMBERED_MAX });
+  readonly #names = createLru<NameCount>(REMEMBERED_MAX);
+  readonly #clients = createLru<ClientCount>(REMEMBERED_MAX);
 
   constructor(clock: Clock, longestWaitMs: number) {
     this.#clock = clock;

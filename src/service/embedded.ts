@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Log, LogFields } from '../util/log.ts';
+import { programUrl } from '../util/package.ts';
 import type { DrivePurpose, EmbeddedDrive } from './accounts/drive-accounts.ts';
 
 /** The service, running in a thread of its own: its address and a login for each drive. */
@@ -25,8 +26,11 @@ export interface ThreadOptions {
  */
 const NEW_OBJECTS_MB = 6;
 
-/** Messages to the thread. */
-export type ToThread = { readonly kind: 'close' } | { readonly kind: 'set-link-url'; readonly url: string };
+/** Messages to the thread; the first is `start`. */
+export type ToThread =
+  | { readonly kind: 'start'; readonly options: ThreadOptions }
+  | { readonly kind: 'set-link-url'; readonly url: string }
+  | { readonly kind: 'close' };
 
 /** Messages from the thread. An error is sent with its name, because messages lose its class. */
 export type FromThread =
@@ -51,26 +55,49 @@ class EmbeddedServiceFailure extends Error {
   }
 }
 
-/**
- * Starts the service on a free loopback port in a thread of its own, so that flushing to disk and hashing never delay
- * the gateway. Throws `EmbeddedServiceFailure`.
- */
-export async function startEmbeddedService(workerData: ThreadOptions, log: Log): Promise<EmbeddedService> {
+/** A thread that loads the service's modules, and opens nothing before it is started. */
+export interface ServiceThread {
+  /** Starts the service on a free loopback port. Call it once. Throws `EmbeddedServiceFailure`. */
+  start(options: ThreadOptions, log: Log): Promise<EmbeddedService>;
+}
+
+/** Starts the service in a thread of its own, so that flushing to disk and hashing never delay the gateway. */
+export function startEmbeddedService(options: ThreadOptions, log: Log): Promise<EmbeddedService> {
+  return loadServiceThread().start(options, log);
+}
+
+/** Begins to load the service's thread; meanwhile the gateway loads its own modules. */
+export function loadServiceThread(): ServiceThread {
   const resourceLimits = { maxYoungGenerationSizeMb: NEW_OBJECTS_MB };
-  const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData, resourceLimits });
+  const worker = new Worker(programUrl('service/thread.js'), { resourceLimits });
+  const broken = new Promise<never>((_, reject) => {
+    worker.once('error', reject);
+  });
+  // Reported by `start`.
+  broken.catch(() => {});
+  return { start: (options, log) => start(worker, broken, options, log) };
+}
+
+async function start(
+  worker: Worker,
+  broken: Promise<never>,
+  options: ThreadOptions,
+  log: Log,
+): Promise<EmbeddedService> {
   const exited = once(worker, 'exit');
-  const started = await new Promise<Extract<FromThread, { kind: 'started' }>>((resolve, reject) => {
-    worker.on('error', reject);
+  const send = (message: ToThread) => worker.postMessage(message);
+  const answered = new Promise<Extract<FromThread, { kind: 'started' }>>((resolve, reject) => {
     worker.on('message', (message: FromThread) => {
       if (message.kind === 'log') log[message.level](message.event, message.fields);
       else if (message.kind === 'started') resolve(message);
       else reject(new EmbeddedServiceFailure(message.name, message.message));
     });
   });
+  send({ kind: 'start', options });
+  const started = await Promise.race([answered, broken]);
   // An error in the thread after the start is a defect. The gateway cannot work without its service, and a restart
   // finds everything that was acknowledged, so the process ends.
   worker.removeAllListeners('error');
-  const send = (message: ToThread) => worker.postMessage(message);
   return {
     url: started.url,
     tokens: started.tokens,

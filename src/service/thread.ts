@@ -1,40 +1,49 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort } from 'node:worker_threads';
 import { systemClock } from '../util/clock.ts';
 import type { LogFields } from '../util/log.ts';
 import { Networks } from '../util/networks.ts';
 import type { FromThread, ThreadOptions, ToThread } from './embedded.ts';
 import { type RunningService, startService } from './server.ts';
 
-/** Runs the service in a thread of its own; `embedded.ts` starts this thread and talks to it. */
-async function main(): Promise<void> {
-  const port = parentPort;
-  if (!port) throw new Error('this file runs only as a worker thread');
-  const post = (message: FromThread) => port.postMessage(message);
-  const logAs = (level: 'info' | 'warn' | 'error') => (event: string, fields?: LogFields) =>
-    post({ kind: 'log', level, event, fields });
-  const log = { info: logAs('info'), warn: logAs('warn'), error: logAs('error') };
-  const { dataDirectory, drives, purpose } = workerData as ThreadOptions; // what `startEmbeddedService` hands in
-  let service: RunningService | undefined;
-  try {
-    const listen = { host: '127.0.0.1', port: 0 };
-    // Only the gateway connects; for visitors of links it sends their addresses.
-    const trustedProxies = new Networks(['127.0.0.1']);
-    const running = await startService({ dataDirectory, listen, trustedProxies, clock: systemClock, log });
-    service = running;
-    const tokens = await running.provisionDrives(drives, purpose);
-    port.on('message', async (message: ToThread) => {
-      if (message.kind === 'set-link-url') return running.setLinkUrl(message.url);
-      await running.close();
-      // The open port would keep the thread alive.
-      port.close();
-    });
-    post({ kind: 'started', url: running.url, tokens });
-  } catch (error) {
-    await service?.close();
-    const { name, message } = error instanceof Error ? error : new Error(String(error));
-    post({ kind: 'failed', name, message });
-    port.close();
+/** The service in a thread of its own; `embedded.ts` starts this thread and talks to it. */
+class ServiceThread {
+  #service: RunningService | undefined;
+
+  constructor(private readonly port: MessagePort) {}
+
+  async handle(message: ToThread): Promise<void> {
+    if (message.kind === 'start') return this.#start(message.options);
+    if (message.kind === 'set-link-url') return this.#service?.setLinkUrl(message.url);
+    await this.#service?.close();
+    // The open port would keep the thread alive.
+    this.port.close();
+  }
+
+  async #start({ dataDirectory, drives, purpose }: ThreadOptions): Promise<void> {
+    const logAs = (level: 'info' | 'warn' | 'error') => (event: string, fields?: LogFields) =>
+      this.#post({ kind: 'log', level, event, fields });
+    const log = { info: logAs('info'), warn: logAs('warn'), error: logAs('error') };
+    try {
+      const listen = { host: '127.0.0.1', port: 0 };
+      // Only the gateway connects; for visitors of links it sends their addresses.
+      const trustedProxies = new Networks(['127.0.0.1']);
+      const options = { dataDirectory, listen, trustedProxies, clock: systemClock, log };
+      this.#service = await startService(options);
+      const tokens = await this.#service.provisionDrives(drives, purpose);
+      this.#post({ kind: 'started', url: this.#service.url, tokens });
+    } catch (error) {
+      await this.#service?.close();
+      const { name, message } = error instanceof Error ? error : new Error(String(error));
+      this.#post({ kind: 'failed', name, message });
+      this.port.close();
+    }
+  }
+
+  #post(message: FromThread): void {
+    this.port.postMessage(message);
   }
 }
 
-await main();
+if (!parentPort) throw new Error('this file runs only as a worker thread');
+const thread = new ServiceThread(parentPort);
+parentPort.on('message', (message: ToThread) => thread.handle(message));

@@ -1,3 +1,5 @@
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
 import { freePort } from '../support/redis.ts';
@@ -67,6 +69,15 @@ test('a root that does not exist or is a file ends the start with exit code 2 an
     /^davgate: drive "default": the account \S+ has no folder \/Nope; correct --root/,
   );
   expect(await refusal(login, ['--root', '/a file'])).toMatch(/\/a file is a file.*; correct --root/);
+});
+
+test('a start that cannot write its state opens nothing of the embedded service', async () => {
+  const own = await temporaryDirectory();
+  onTestFinished(() => own.remove());
+  await writeFile(join(own.path, 'state'), 'a file in place of the folder');
+  const { code, output } = await runProgram(['--listen', '127.0.0.1:0', '--data-dir', own.path], process.env);
+  expect([code, output]).toEqual([2, expect.stringContaining('state')]);
+  expect(await readdir(own.path)).not.toContain('service');
 });
 
 test('davgate starts and answers healthz while its service is away', async () => {

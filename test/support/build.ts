@@ -4,15 +4,17 @@ import { pathToFileURL } from 'node:url';
 
 export const PROJECT_ROOT = join(import.meta.dirname, '..', '..');
 
-/** Builds the program once, for the tests that start it or its modules as processes. vitest's global setup. */
+/** Builds davgate and its single modules once, for the tests that start them as processes. vitest's global setup. */
 export function setup(): void {
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: PROJECT_ROOT, stdio: 'inherit' });
+  const options = { cwd: PROJECT_ROOT, stdio: 'inherit' } as const;
+  execFileSync('npm', ['run', '--silent', 'build'], options);
+  execFileSync('npx', ['--no-install', 'tsc', '-p', 'tsconfig.json'], options);
 }
 
 /**
- * Returns the URL from which a child process imports the built `source`, a file in `src`. Node 20 cannot load
+ * Returns the URL from which a child process imports the compiled `source`, a file in `src`. Node 20 cannot load
  * TypeScript.
  */
 export function builtUrl(source: string): string {
-  return pathToFileURL(join(PROJECT_ROOT, 'dist', source.replace(/\.ts$/, '.js'))).href;
+  return pathToFileURL(join(PROJECT_ROOT, 'dist/test/src', source.replace(/\.ts$/, '.js'))).href;
 }

@@ -4,9 +4,9 @@ import { type DriveConfig, embeddedDrives, type RemoteService } from '../../conf
 import { startEmbeddedService } from '../../service/embedded.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
+import { PACKAGE_ROOT } from '../../util/package.ts';
 import { settingsOfArguments } from '../arguments.ts';
 import { loadSettings } from '../load-settings.ts';
-import { PACKAGE_ROOT } from '../package.ts';
 import { untilAskedToStop } from '../signals.ts';
 import { isStartFailure } from '../start-failure.ts';
 import { checkAccount } from './account.ts';

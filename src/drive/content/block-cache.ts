@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../util/clock.ts';
 import { smallest } from '../../util/extremes.ts';
 import type { Log } from '../../util/log.ts';
+import { createLru } from '../../util/lru.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { type Meter, silentMeter } from '../../util/meter.ts';
 import type { RefCounted } from './block-buffers.ts';
@@ -50,6 +51,8 @@ export interface BlockCacheOptions {
   readonly directory: string;
   /** Maximum size of the files on the disk, in bytes; 0 keeps blocks in memory only. */
   readonly sizeBytesMax: number;
+  /** Maximum number of the files. */
+  readonly filesMax?: number;
   readonly clock: Clock;
   readonly log: Log;
   /** Counts the bytes that are read and kept. */
@@ -88,10 +91,10 @@ const CACHEDIR_TAG =
 export async function openBlockCache(
   options: BlockCacheOptions,
 ): Promise<BlockCache & { readonly diskBytes: number }> {
-  const { directory, sizeBytesMax, clock, log, meter = silentMeter } = options;
+  const { directory, sizeBytesMax, filesMax = FILES_MAX, clock, log, meter = silentMeter } = options;
   const root = join(directory, FORMAT);
   const index = openIndex(root, sizeBytesMax);
-  const parts = new BlockParts(FILES_MAX);
+  const parts = new BlockParts(filesMax);
   const writer = new BlockWriter({
     root,
     clock,
@@ -100,11 +103,11 @@ export async function openBlockCache(
       // First, because a cache that cannot be written to can still be read; a disk that comes back has its old files.
       for await (const { name, from, to } of storedParts(root)) {
         parts.addFound({ name, from, to });
-        if (!index.has(name)) index.set(name, diskBytesOf(fileBytesOf(to - from)));
+        if (!index.has(name)) addToIndex(index, filesMax, name, fileBytesOf(to - from));
       }
       await prepare(directory, root);
     },
-    onWritten: (name, fileBytes) => index.set(name, diskBytesOf(fileBytes)),
+    onWritten: (name, fileBytes) => addToIndex(index, filesMax, name, fileBytes),
   });
   if (sizeBytesMax > 0) await writer.open();
   else writer.disable();
@@ -114,9 +117,14 @@ export async function openBlockCache(
 /** The room that each file takes, by name. */
 type Index = LRUCache<string, number>;
 
+/** Adds a file, and forgets the least recently used beyond `filesMax`. */
+function addToIndex(index: Index, filesMax: number, name: string, fileBytes: number): void {
+  index.set(name, diskBytesOf(fileBytes));
+  while (index.size > filesMax) index.pop();
+}
+
 function openIndex(root: string, sizeBytesMax: number): Index {
   return new LRUCache<string, number>({
-    max: FILES_MAX,
     maxSize: Math.max(1, sizeBytesMax),
     sizeCalculation: (diskBytes) => diskBytes,
     dispose: (_size, name, reason) => {
@@ -285,7 +293,7 @@ class BlockParts {
   readonly #parts: LRUCache<string, readonly BlockPart[]>;
 
   constructor(blocksMax: number) {
-    this.#parts = new LRUCache({ max: blocksMax });
+    this.#parts = createLru(blocksMax);
   }
 
   /** Remembers and returns the part of `block` from `from` up to `to`. */

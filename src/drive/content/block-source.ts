@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import type { FileEntry } from '../../api/remote.ts';
 import { BLOCK_BYTES } from '../../util/content-hash.ts';
 import { smallest } from '../../util/extremes.ts';
+import { createLru } from '../../util/lru.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../errors.ts';
 import { BlockBuffers } from './block-buffers.ts';
@@ -49,7 +49,7 @@ export class BlockSource implements RunOwner {
   /** The fetches under way, by `fetchKey`: most often one of the whole block. */
   readonly #fetches = new Map<string, readonly BlockFetch[]>();
   readonly #runs = new Set<DownloadRun>();
-  readonly #lastRanges = new LRUCache<string, ByteRange>({ max: SEQUENCES_MAX });
+  readonly #lastRanges = createLru<ByteRange>(SEQUENCES_MAX);
   #aheadCount = 0;
   #reservedCount = 0;
 

@@ -3,6 +3,7 @@ import type { FileEntry } from '../../api/remote.ts';
 import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
 import type { Log } from '../../util/log.ts';
+import { createLru } from '../../util/lru.ts';
 import type { BlockCache } from './block-cache.ts';
 import { blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 
@@ -41,7 +42,7 @@ export class CachedContentCheck {
     sizeCalculation: ({ digests }) => digests.length,
   });
   /** Time since which blocks are in the cache unchecked; for those of an earlier run, since they were first read. */
-  readonly #unproven = new LRUCache<string, Moment>({ max: CONTENTS_MAX });
+  readonly #unproven = createLru<Moment>(CONTENTS_MAX);
   #running: Running | undefined;
 
   constructor(

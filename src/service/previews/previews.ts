@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../util/clock.ts';
 import type { Html } from '../../util/html.ts';
+import { programUrl } from '../../util/package.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import type { Renderings, RenderKind } from './render-process.ts';
 import { Renderer, type Unrendered } from './renderer.ts';
@@ -23,7 +24,7 @@ export class Previews {
   readonly thumbnail: RenderedViews<'thumbnail'>;
 
   /** `program`: the compiled `render-process.js`. */
-  constructor(clock: Clock, program = new URL('./render-process.js', import.meta.url)) {
+  constructor(clock: Clock, program = programUrl('service/previews/render-process.js')) {
     const markupBytes = ({ markup }: Html) => markup.length * 2;
     this.text = new RenderedViews('text', new Renderer(clock, program), markupBytes);
     this.table = new RenderedViews('table', new Renderer(clock, program), markupBytes);

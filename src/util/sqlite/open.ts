@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, renameSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { PACKAGE_ROOT } from '../package.ts';
 import { Sqlite, type SqliteDatabase } from './sqlite.ts';
 
 /** The first version of Node that loads the binary inside better-sqlite3's npm package; see `node20/compile.mjs`. */
@@ -59,10 +60,9 @@ function assertCompiled(): void {
   if (Number.parseInt(process.versions.node, 10) >= NODE_WITH_BINARY) return;
   const library = dirname(createRequire(import.meta.url).resolve('better-sqlite3/package.json'));
   if (existsSync(join(library, 'build/Release/better_sqlite3.node'))) return;
-  const davgate = join(import.meta.dirname, '../../..');
   throw new Error(
     `SQLite is not compiled for Node ${process.versions.node}: install make, Python and a C++ compiler and run ` +
-      `"npm --prefix ${davgate} run postinstall", or use Node ${NODE_WITH_BINARY} or later, which needs none`,
+      `"npm --prefix ${PACKAGE_ROOT} run postinstall", or use Node ${NODE_WITH_BINARY} or later, which needs none`,
   );
 }
 
