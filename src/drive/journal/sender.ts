@@ -68,7 +68,8 @@ export class Sender {
   #pausedBy: Fault | undefined;
   /** The failure that was logged last. */
   #logged: { readonly fault: Fault; readonly until: Instant } | undefined;
-  #alarm = new AbortController();
+  /** Ends the wait for the next write that is due; absent while no wait is running. */
+  #alarm: AbortController | undefined;
   #idle: (() => void)[] = [];
 
   constructor(private readonly parts: SenderParts) {
@@ -125,7 +126,7 @@ export class Sender {
     await endsBefore(over, this.#untilIdle());
     this.#stopListening();
     this.#stop.abort(new Error('davgate is ending'));
-    this.#alarm.abort();
+    this.#alarm?.abort();
     // A call that cannot be aborted may hold a write up: it stays in the journal, and is recognised at the next start.
     await endsBefore(over, this.settled([...this.#sending.keys()]));
   }
@@ -262,7 +263,9 @@ export class Sender {
 
   /** Sets the timer to the end of the pause or to the first write that is due. */
   #schedule(): void {
-    this.#alarm.abort();
+    // Only when there is one: aborting makes an error with a stack trace, at each write.
+    this.#alarm?.abort();
+    this.#alarm = undefined;
     const { clock } = this.parts;
     const isPausing = this.#ready.size > 0 && this.#isPaused;
     let waitMs = isPausing ? remainingMs(clock, this.#pausedUntil) : Number.POSITIVE_INFINITY;
