@@ -71,6 +71,7 @@ export class Sender {
   /** Ends the wait for the next write that is due; absent while no wait is running. */
   #alarm: AbortController | undefined;
   #idle: (() => void)[] = [];
+  #isSendingSoon = false;
 
   constructor(private readonly parts: SenderParts) {
     // Each write that is being sent listens to it.
@@ -82,14 +83,19 @@ export class Sender {
     return this.#pausedUntil > this.parts.clock.instant();
   }
 
-  /** Sends a write as soon as it is due. */
+  /** Sends a write as soon as it is due, at the earliest in the next turn of the event loop: answers go out first. */
   offer(file: PendingFile): void {
     if (file.state !== 'waiting' || this.parts.pending.first(file.write.path) !== file) return;
     this.withdraw(file);
     if (file.isUrgent) this.#urgent.add(file);
     else if (file.due > this.parts.clock.instant()) this.#later.add(file);
     else this.#ready.add(file);
-    this.#send();
+    if (this.#isSendingSoon) return;
+    this.#isSendingSoon = true;
+    setImmediate(() => {
+      this.#isSendingSoon = false;
+      this.#send();
+    });
   }
 
   /** Stops sending a write. One that is being sent is not affected. */
