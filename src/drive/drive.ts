@@ -188,6 +188,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       state,
       clock,
       log,
+      spool: options.spool,
       bodyWaitMs: placeholderMs,
       goesThrough: (path) =>
         path === ROOT || localFiles.owns(path) || isWithinWaiting(path) || isDoubtful(path),
@@ -198,10 +199,8 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       forgetKept: (path, ids) => remover.forgetKept(path, ids),
       ...(options.journalLimits && { limits: options.journalLimits }),
     }));
-  const files = writeBack?.files ?? tree;
   return {
-    ...files,
-    write: options.spool ? writeSpooled(files, options.spool) : files.write,
+    ...(writeBack?.files ?? { ...tree, write: writeSpooled(tree.write, options.spool) }),
     state: writeBack?.state ?? state,
     pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },

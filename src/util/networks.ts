@@ -16,6 +16,7 @@ export class Networks {
   }
 
   has(address: string): boolean {
+    if (this.cidrs.length === 0) return false;
     const version = isIP(address);
     return version !== 0 && this.#list.check(address, version === 4 ? 'ipv4' : 'ipv6');
   }

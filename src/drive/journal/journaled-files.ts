@@ -3,6 +3,7 @@ import type { Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Files, RelocateOptions, WriteMode, Written } from '../files.ts';
 import type { PathLocks } from '../path-locks.ts';
+import { type Spool, writeSpooled } from '../spool/spool.ts';
 import type { JournalCapacity } from './capacity.ts';
 import type { Intake } from './intake.ts';
 import { type JournaledRemover, notAsExpected } from './journaled-remover.ts';
@@ -24,6 +25,8 @@ export interface JournaledFilesParts {
   /** Changes of one path take turns. */
   readonly turns: PathLocks;
   readonly goesThrough: (path: Path) => boolean;
+  /** Not for bodies that go to the journal, which reads them at once. */
+  readonly spool: Spool | undefined;
 }
 
 /**
@@ -53,7 +56,7 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
     ...(targetRev !== undefined && { targetRev: await revBelow(to, targetRev) }),
   });
 
-  const writeThrough: Files['write'] = async (path, body, options, signal) => {
+  const toService: Files['write'] = async (path, body, options, signal) => {
     const mode = await modeBelow(path, options.mode);
     return shownWritten(await base.write(path, body, { ...options, mode }, signal));
   };
@@ -78,11 +81,14 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
         turns.exclusive([path], turn).catch(fail);
       });
     try {
-      return await writeThrough(path, endedBy(body, beginTurn), options, signal);
+      return await toService(path, endedBy(body, beginTurn), options, signal);
     } finally {
       end();
     }
   };
+
+  const writeThrough = writeSpooled(toService, parts.spool);
+  const writeLargeSpooled = writeSpooled(writeLarge, parts.spool);
 
   const shownWritten = ({ entry, created }: Written): Written => ({ entry: shown.of(entry), created });
 
@@ -95,7 +101,7 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
     async write(path, body, options, signal) {
       if (goesThrough(path)) return writeThrough(path, body, options, signal);
       if (capacity.fits(options.sizeBytes)) return intake.write(path, body, options, signal);
-      return writeLarge(path, body, options, signal);
+      return writeLargeSpooled(path, body, options, signal);
     },
     async keepPlaceholder(path, bodyWaitMs) {
       return goesThrough(path)

@@ -68,8 +68,10 @@ export class Sender {
   #pausedBy: Fault | undefined;
   /** The failure that was logged last. */
   #logged: { readonly fault: Fault; readonly until: Instant } | undefined;
-  #alarm = new AbortController();
+  /** Ends the wait for the next write that is due; absent while no wait is running. */
+  #alarm: AbortController | undefined;
   #idle: (() => void)[] = [];
+  #isSendingSoon = false;
 
   constructor(private readonly parts: SenderParts) {
     // Each write that is being sent listens to it.
@@ -81,14 +83,19 @@ export class Sender {
     return this.#pausedUntil > this.parts.clock.instant();
   }
 
-  /** Sends a write as soon as it is due. */
+  /** Sends a write as soon as it is due, at the earliest in the next turn of the event loop: answers go out first. */
   offer(file: PendingFile): void {
     if (file.state !== 'waiting' || this.parts.pending.first(file.write.path) !== file) return;
     this.withdraw(file);
     if (file.isUrgent) this.#urgent.add(file);
     else if (file.due > this.parts.clock.instant()) this.#later.add(file);
     else this.#ready.add(file);
-    this.#send();
+    if (this.#isSendingSoon) return;
+    this.#isSendingSoon = true;
+    setImmediate(() => {
+      this.#isSendingSoon = false;
+      this.#send();
+    });
   }
 
   /** Stops sending a write. One that is being sent is not affected. */
@@ -125,7 +132,7 @@ export class Sender {
     await endsBefore(over, this.#untilIdle());
     this.#stopListening();
     this.#stop.abort(new Error('davgate is ending'));
-    this.#alarm.abort();
+    this.#alarm?.abort();
     // A call that cannot be aborted may hold a write up: it stays in the journal, and is recognised at the next start.
     await endsBefore(over, this.settled([...this.#sending.keys()]));
   }
@@ -262,7 +269,9 @@ export class Sender {
 
   /** Sets the timer to the end of the pause or to the first write that is due. */
   #schedule(): void {
-    this.#alarm.abort();
+    // Only when there is one: aborting makes an error with a stack trace, at each write.
+    this.#alarm?.abort();
+    this.#alarm = undefined;
     const { clock } = this.parts;
     const isPausing = this.#ready.size > 0 && this.#isPaused;
     let waitMs = isPausing ? remainingMs(clock, this.#pausedUntil) : Number.POSITIVE_INFINITY;

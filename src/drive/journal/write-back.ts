@@ -7,6 +7,7 @@ import type { Path } from '../../util/path.ts';
 import type { Fault } from '../errors.ts';
 import type { Files, FolderEntry } from '../files.ts';
 import { PathLocks } from '../path-locks.ts';
+import type { Spool } from '../spool/spool.ts';
 import { JOURNAL_LIMITS, JournalCapacity, type JournalLimits } from './capacity.ts';
 import { Delivery } from './delivery.ts';
 import { FileIds } from './file-ids.ts';
@@ -25,6 +26,8 @@ export interface WriteBackParts {
   readonly state: DriveState;
   readonly clock: Clock;
   readonly log: Log;
+  /** Spools the bodies that bypass the journal while the service is slow. */
+  readonly spool?: Spool | undefined;
   /** How long a new empty file waits for its body, in ms. */
   readonly bodyWaitMs: number;
   /** Whether writes of this path bypass the journal: local files, and names that the service may refuse. */
@@ -91,10 +94,11 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   const overlay = new Overlay(base, journal, pending, shown);
   const capacity = new JournalCapacity(pending, { ...JOURNAL_LIMITS, ...parts.limits });
   const intake = new Intake({ ...parts, pending, overlay, sender, shown, capacity, turns });
-  const { goesThrough, isDeletionPermanent, forgetKept } = parts;
+  const { goesThrough, isDeletionPermanent, forgetKept, spool } = parts;
   const remover = new JournaledRemover({ base, journal, pending, sender, isDeletionPermanent, forgetKept });
   const files = createJournaledFiles({
     ...{ base, pending, overlay, intake, remover, sender, shown, capacity, turns, goesThrough },
+    spool,
   });
   const depth = (): JournalDepth => {
     const { files, bytes, problem } = pending;

@@ -46,12 +46,13 @@ export async function openSpool({ directory, clock, log, bytesMax }: SpoolOption
   };
 }
 
-/** Returns a `write` that spools its body while it waits for the service. */
-export function writeSpooled(files: Pick<Files, 'write'>, spool: Spool): Files['write'] {
+/** Returns a `write` that spools its body while it waits for the service; without a spool, `write` itself. */
+export function writeSpooled(write: Files['write'], spool: Spool | undefined): Files['write'] {
+  if (!spool) return write;
   return async (path, body, options, signal) => {
     const spooled = spool.attach(body);
     try {
-      return await files.write(path, spooled, options, signal);
+      return await write(path, spooled, options, signal);
     } finally {
       await spooled.close();
     }

@@ -7,7 +7,10 @@ import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';
 /** Columns under the names of `Placeholder`. */
 const COLUMNS = 'path, id, rev, modified_ms AS modifiedMs, until_ms AS untilMs';
 
-/** Placeholders, in a table that keeps its first name, `holds`. Each query is one lookup in an index. */
+/**
+ * Placeholders, in a table that keeps its first name, `holds`. Each query is one lookup in an index. Their keys are in
+ * memory too: there are few, and each write and listing asks for them.
+ */
 export function sqlitePlaceholders(
   database: SqliteDatabase,
   drive: number,
@@ -27,18 +30,28 @@ export function sqlitePlaceholders(
      VALUES (@drive, @key, @parentKey, @path, @id, @rev, @modifiedMs, @untilMs)`,
   );
   const remove = database.prepare('DELETE FROM holds WHERE drive = ? AND key = ?');
+  const allKeys = database.prepare<[number], string>('SELECT key FROM holds WHERE drive = ?').pluck();
+  let keys = new Set<string>();
+  commits.mirror(() => {
+    keys = new Set(allKeys.all(drive));
+  });
 
   return {
-    get: async (path) => get.get(drive, keyOf(path)),
+    get: async (path) => (keys.has(keyOf(path)) ? get.get(drive, keyOf(path)) : undefined),
     // The root is its own parent, but not its own child.
-    in: async (folder) => inFolder.all(drive, keyOf(folder), keyOf(folder)),
-    within: async (path: Path) => below.all({ drive, ...within(path) }),
+    in: async (folder) => (keys.size === 0 ? [] : inFolder.all(drive, keyOf(folder), keyOf(folder))),
+    within: async (path: Path) => (keys.size === 0 ? [] : below.all({ drive, ...within(path) })),
     put: (hold) =>
       commits.run(() => {
-        put.run({ ...hold, drive, key: keyOf(hold.path), parentKey: parentKeyOf(hold.path) });
+        const key = keyOf(hold.path);
+        put.run({ ...hold, drive, key, parentKey: parentKeyOf(hold.path) });
+        keys.add(key);
       }),
     async forget(path) {
-      await commits.run(() => remove.run(drive, keyOf(path)));
+      await commits.run(() => {
+        remove.run(drive, keyOf(path));
+        keys.delete(keyOf(path));
+      });
     },
   };
 }

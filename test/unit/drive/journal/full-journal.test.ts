@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Written } from '../../../../src/drive/files.ts';
+import type { Spool } from '../../../../src/drive/spool/spool.ts';
+import { SpoolBudget, SpoolFile } from '../../../../src/drive/spool/spool-file.ts';
+import { SpooledBody } from '../../../../src/drive/spool/spooled-body.ts';
+import { silentLog } from '../../../../src/util/log.ts';
 import { faultOf } from '../../../support/fault-of.ts';
 import { bodyOf, MemoryDrive, turn } from '../../../support/memory-drive.ts';
 import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
@@ -107,6 +111,26 @@ describe('a full journal', () => {
       await drive.untilLanded();
       expect(remote.text(at('/f/large'))).toBe('after');
     });
+  });
+
+  test('a body that fits into the journal bypasses the spool, and one that does not fit is spooled', async () => {
+    let spooled = 0;
+    const spool: Spool = {
+      attach(body) {
+        spooled++;
+        const world = { clock: drive.clock, log: silentLog };
+        return new SpooledBody(body, new SpoolFile('/nonexistent', new SpoolBudget(0)), world);
+      },
+    };
+    await drive.end();
+    drive.use({ spool });
+    await drive.start();
+    await drive.put(at('/small'), 'x');
+    expect(spooled).toBe(0);
+    await drive.put(at('/large'), 'y'.repeat(200));
+    expect(spooled).toBe(1);
+    await drive.untilLanded();
+    expect([remote.text(at('/small')), remote.text(at('/large'))]).toEqual(['x', 'y'.repeat(200)]);
   });
 
   test('a body of unknown length that does not fit into the journal is refused', async () => {

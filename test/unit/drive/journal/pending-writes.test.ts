@@ -41,6 +41,14 @@ describe('pending writes', () => {
     expect(seen(await drive.fileAt(at('/a.txt')))).toEqual(seen(written));
   });
 
+  test('the first call for an acknowledged write is made after the turn in which it was acknowledged', async () => {
+    await drive.put(at('/a'), 'x');
+    for (let count = 0; count < 100; count++) await Promise.resolve();
+    expect(remote.count('write')).toBe(0);
+    await drive.untilLanded();
+    expect(remote.count('write')).toBe(1);
+  });
+
   test('an entry from before a write landed can still be read', async () => {
     const gate = remote.holdNext('write', 'begin');
     const before = await drive.put(at('/a'), 'text');
