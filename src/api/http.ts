@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Dispatcher, Pool } from 'undici';
+import type { Pool } from 'undici';
 // Only the used parts of undici: fetch, WebSocket, caches and mocks would triple its loading time.
 import sendRequest from 'undici/lib/api/api-request.js';
 import UndiciPool from 'undici/lib/dispatcher/pool.js';
