@@ -7,7 +7,12 @@ import { join } from 'node:path';
 import { build } from 'rolldown';
 
 /** Started as a command, a thread or a process. */
-const PROGRAMS = ['cli/main', 'service/thread', 'service/previews/render-process'];
+const PROGRAMS = [
+  'cli/main',
+  'drive/content/block-file-thread',
+  'service/thread',
+  'service/previews/render-process',
+];
 
 /** Loaded from `node_modules`, because they find their binaries from there. */
 const NATIVE = ['better-sqlite3', 'sharp'];

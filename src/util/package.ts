@@ -16,5 +16,5 @@ export function packageVersion(): string {
 
 /** Returns the URL of a built program of davgate's that has a thread or process of its own: `service/thread.js`. */
 export function programUrl(file: string): URL {
-  return pathToFileURL(join(import.meta.dirname, '..', file));
+  return pathToFileURL(join(PACKAGE_ROOT, 'dist', file));
 }

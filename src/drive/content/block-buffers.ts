@@ -41,7 +41,8 @@ export class BlockBuffers {
   /** Takes a buffer of `sizeBytes`, at most a block's. */
   take(sizeBytes: number): SharedBuffer {
     if (sizeBytes < POOLED_BYTES_MIN) return new CountedBuffer(Buffer.allocUnsafeSlow(sizeBytes), () => {});
-    const whole = this.#idle.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
+    // Shared, so that the thread that writes blocks needs no copy.
+    const whole = this.#idle.pop() ?? Buffer.from(new SharedArrayBuffer(BLOCK_BYTES));
     this.#inUse++;
     return new CountedBuffer(whole.subarray(0, sizeBytes), () => {
       this.#inUse--;

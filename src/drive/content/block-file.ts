@@ -1,7 +1,10 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { closeSync, mkdirSync, openSync, renameSync, rmSync, writevSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { ByteRange } from '../../util/ranges.ts';
+import type { BlockToWrite } from './block-thread.ts';
 
 /** Size of a piece with its own checksum, in bytes, so that a small read of a big block costs little. */
 export const PIECE_BYTES = 64 * 1024;
@@ -17,9 +20,6 @@ const CHECKSUM_BYTES = 8;
  */
 const PIECE_CHECKSUM_BYTES = 4;
 
-/** Pieces that are checksummed in one turn of the event loop: about half a millisecond. */
-const PIECES_PER_TURN = 32;
-
 /** Thrown when the bytes in a block's file are not the bytes that were written. */
 export class DamagedFileError extends Error {
   override readonly name = 'DamagedFileError';
@@ -29,17 +29,49 @@ export class DamagedFileError extends Error {
  * Returns the header of a block's file: the magic, a checksum of the file's name, one of each piece, and one of the
  * header itself. The name detects a file that was renamed to another block's name.
  */
-export async function encodeHeader(name: string, bytes: Uint8Array): Promise<Buffer> {
+function encodeHeader(name: string, bytes: Uint8Array): Buffer {
   const count = Math.ceil(bytes.length / PIECE_BYTES);
   const checksums = Buffer.alloc(count * PIECE_CHECKSUM_BYTES);
   for (let piece = 0; piece < count; piece++) {
     const start = piece * PIECE_BYTES;
     checksums.writeUInt32BE(crc32(bytes.subarray(start, start + PIECE_BYTES)), piece * PIECE_CHECKSUM_BYTES);
-    if (piece % PIECES_PER_TURN === PIECES_PER_TURN - 1)
-      await new Promise((resolve) => setImmediate(resolve));
   }
   const head = Buffer.concat([MAGIC, checksumOf(Buffer.from(name)), checksums]);
   return Buffer.concat([head, checksumOf(head)]);
+}
+
+/**
+ * Writes the file of a block, first under a temporary name, so that a file with a block's name is whole. Returns its
+ * length in bytes. Blocks its thread meanwhile. Throws the file system's errors.
+ */
+export function writeBlockFile({ name, path, incoming, bytes }: BlockToWrite): number {
+  const header = encodeHeader(name, bytes);
+  const temporary = join(incoming, randomUUID());
+  try {
+    const file = withFolder(incoming, () => openSync(temporary, 'wx', 0o600));
+    try {
+      if (writevSync(file, [header, bytes]) !== header.length + bytes.length)
+        throw new Error('the disk took only a part of a block; it may be full');
+    } finally {
+      closeSync(file);
+    }
+    withFolder(dirname(path), () => renameSync(temporary, path));
+  } catch (failure) {
+    rmSync(temporary, { force: true });
+    throw failure;
+  }
+  return header.length + bytes.length;
+}
+
+/** Runs `work`, and makes `folder` and runs it again when that is missing: the cache may be deleted at any time. */
+function withFolder<Value>(folder: string, work: () => Value): Value {
+  try {
+    return work();
+  } catch (failure) {
+    if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') throw failure;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return work();
+  }
 }
 
 /** Returns the length of a block's file. */

@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, rename, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { unlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Clock, type Instant, instantIn, LONG_AGO } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { RefCounted } from './block-buffers.ts';
-import { encodeHeader } from './block-file.ts';
+import { BlockThread } from './block-thread.ts';
 
 /** A block that waits for the disk. */
 export interface WaitingBlock {
@@ -18,8 +17,8 @@ export interface WaitingBlock {
 /** Maximum size of the blocks that wait in memory for the disk; blocks beyond it are not written. */
 const WAITING_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Blocks that are written at a time: while one waits for its next step, the others use the disk. */
-const WRITES_MAX = 3;
+/** Blocks that are given to the thread at a time: the next one waits there while the first is written. */
+const WRITES_MAX = 2;
 
 /** Pause after a failed write, in ms: most often the disk is full or not mounted. */
 const RETRY_PAUSE_MS = 60_000;
@@ -34,11 +33,12 @@ export interface BlockWriterParts {
 }
 
 /**
- * Writes blocks to the disk in the background, a few at a time. Each is written under a temporary name first, so that a
- * file with a block's name is whole. A failing disk is logged once, and tried again with the next block after a pause.
+ * Writes blocks to the disk in the background. A failing disk is logged once, and tried again with the next block after
+ * a pause.
  */
 export class BlockWriter {
   readonly #waiting = new Map<string, WaitingBlock>();
+  readonly #thread = new BlockThread();
   #waitingBytes = 0;
   /** The blocks that are being written. */
   readonly #writing = new Set<WaitingBlock>();
@@ -92,6 +92,7 @@ export class BlockWriter {
   async close(): Promise<void> {
     await this.#lastLoop;
     this.disable();
+    await this.#thread.close();
   }
 
   #mayWrite(): boolean {
@@ -126,18 +127,8 @@ export class BlockWriter {
     return undefined;
   }
 
-  /** Returns the length of the file. */
-  async #write({ name, path, bytes }: WaitingBlock): Promise<number> {
-    const header = await encodeHeader(name, bytes);
-    const incoming = join(this.parts.root, 'incoming', randomUUID());
-    try {
-      await writeWhole(incoming, [header, bytes]);
-      await withFolder(dirname(path), () => rename(incoming, path));
-    } catch (failure) {
-      await unlink(incoming).catch(() => {});
-      throw failure;
-    }
-    return header.length + bytes.length;
+  #write({ name, path, bytes }: WaitingBlock): Promise<number> {
+    return this.#thread.write({ name, path, incoming: join(this.parts.root, 'incoming'), bytes });
   }
 
   #writeFailed(failure: unknown): undefined {
@@ -176,26 +167,4 @@ export function isOutOfHandles(failure: unknown): boolean {
 
 function codeOf(failure: unknown): unknown {
   return failure instanceof Error && 'code' in failure ? failure.code : undefined;
-}
-
-async function writeWhole(path: string, parts: readonly Uint8Array[]): Promise<void> {
-  const file = await withFolder(dirname(path), () => open(path, 'wx', 0o600));
-  try {
-    const { bytesWritten } = await file.writev([...parts]);
-    if (bytesWritten !== parts.reduce((sum, part) => sum + part.length, 0))
-      throw new Error('the disk took only a part of a block; it may be full');
-  } finally {
-    await file.close();
-  }
-}
-
-/** Runs `work`, and makes `folder` and runs it again when that is missing: the cache may be deleted at any time. */
-async function withFolder<Value>(folder: string, work: () => Promise<Value>): Promise<Value> {
-  try {
-    return await work();
-  } catch (failure) {
-    if (codeOf(failure) !== 'ENOENT') throw failure;
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    return await work();
-  }
 }
