@@ -40,7 +40,7 @@ const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file:
     // `makeFolder` syncs folders that must survive a power cut. The service's disk syncs its own, and caches need none.
     what: 'make folders',
     pattern: /\bmkdir(Sync)?\(/,
-    file: /^(util\/make-folder|service\/storage\/blocks\/disk|drive\/(content\/block-writer|spool\/spool))\.ts$/,
+    file: /^(util\/make-folder|service\/storage\/blocks\/disk|drive\/(content\/block-file|spool\/spool))\.ts$/,
   },
   { what: 'combine abort signals', pattern: /\bAbortSignal\.any\b/, file: /^util\/abort\.ts$/ },
 ];

@@ -30,6 +30,8 @@ export interface BlockCache {
   read(block: BlockKey, start: number, end: number, into?: Buffer): Promise<Uint8Array | undefined>;
   /** Whether a file of this size may be kept whole, because it leaves most of the room to others. */
   hasRoomFor(sizeBytes: number): boolean;
+  /** Resolves when the disk can take another block, and after 50 ms in any case. Rejects with the signal's reason. */
+  room(signal: AbortSignal): Promise<void>;
   /**
    * Keeps a block, or the part of it at `from`. Returns at once; `false` when the disk is too far behind to take it.
    */
@@ -183,6 +185,10 @@ class DiskCache implements BlockCache {
 
   hasRoomFor(sizeBytes: number): boolean {
     return sizeBytes <= this.index.maxSize * FILE_SHARE_MAX;
+  }
+
+  room(signal: AbortSignal): Promise<void> {
+    return this.writer.room(signal);
   }
 
   keep(block: BlockKey, bytes: Uint8Array, { from = 0, buffer }: KeepOptions = {}): boolean {

@@ -99,6 +99,7 @@ export class BlockSource implements RunOwner {
           continue;
         }
         parallelism.adjust();
+        if (isWhole && index < keptEnd) await this.cache.room(signal);
         const { downloads } = parallelism;
         const fetch = this.#next(file, position, range.end, retained, { downloads, mustCheck });
         fetch.isWanted ||= index < keptEnd;

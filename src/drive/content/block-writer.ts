@@ -1,7 +1,9 @@
 import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, type Instant, instantIn, LONG_AGO } from '../../util/clock.ts';
+import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
+import { BLOCK_BYTES } from '../../util/content-hash.ts';
 import type { Log } from '../../util/log.ts';
+import { Condition, waitAtMost } from '../../util/wait.ts';
 import type { RefCounted } from './block-buffers.ts';
 import { BlockThread } from './block-thread.ts';
 
@@ -19,6 +21,9 @@ const WAITING_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Blocks that are given to the thread at a time: the next one waits there while the first is written. */
 const WRITES_MAX = 2;
+
+/** How long a reader waits for the disk before its file is no longer kept, in ms: a slow disk must not slow it down. */
+const ROOM_MS_MAX = 50;
 
 /** Pause after a failed write, in ms: most often the disk is full or not mounted. */
 const RETRY_PAUSE_MS = 60_000;
@@ -40,6 +45,8 @@ export class BlockWriter {
   readonly #waiting = new Map<string, WaitingBlock>();
   readonly #thread = new BlockThread();
   #waitingBytes = 0;
+  /** Notified when a block is written or given up. */
+  readonly #dropped = new Condition();
   /** The blocks that are being written. */
   readonly #writing = new Set<WaitingBlock>();
   #state: 'ready' | 'failed' | 'closed' = 'ready';
@@ -74,11 +81,23 @@ export class BlockWriter {
     return true;
   }
 
+  /** See `BlockCache.room`. */
+  async room(signal: AbortSignal): Promise<void> {
+    const { clock } = this.parts;
+    const latest = instantIn(clock, ROOM_MS_MAX);
+    while (this.#mayWrite() && this.#waitingBytes + BLOCK_BYTES > WAITING_BYTES_MAX) {
+      const leftMs = remainingMs(clock, latest);
+      if (leftMs <= 0) return;
+      await waitAtMost(clock, leftMs, this.#dropped.wait(signal), () => undefined);
+    }
+  }
+
   drop(name: string): void {
     const block = this.#waiting.get(name);
     if (!block) return;
     this.#waitingBytes -= block.bytes.length;
     this.#waiting.delete(name);
+    this.#dropped.notify();
     // The disk still reads the block that is being written.
     if (!this.#writing.has(block)) block.buffer?.release();
   }

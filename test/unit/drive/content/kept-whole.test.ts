@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { BlockThread } from '../../../../src/drive/content/block-thread.ts';
 import type { FileEntry } from '../../../../src/drive/files.ts';
 import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
 import { pathOf } from '../../../../src/util/path.ts';
@@ -42,6 +43,31 @@ describe('whole reads of long files', () => {
     expect(keptBlocks(entry)).toEqual([...Array(BLOCKS).keys()]);
     expect((await setUp.read(entry)).equals(BYTES)).toBe(true);
     expect(setUp.remote.calls).toHaveLength(1);
+  });
+
+  test('a long file is cached whole though the service sends it faster than the disk stores it', async () => {
+    const entry = await open(4 * BYTES.length);
+    setUp.remote.pace = async () => {};
+    expect((await setUp.read(entry)).equals(BYTES)).toBe(true);
+    expect(keptBlocks(entry)).toEqual([...Array(BLOCKS).keys()]);
+  });
+
+  test('a reader waits 50 ms for a disk that takes no block, and the rest of the file is not cached', async () => {
+    const entry = await open(4 * BYTES.length);
+    setUp.remote.pace = async () => {};
+    let fail = (_reason: Error): void => undefined;
+    const stuck = new Promise<number>((_, reject) => {
+      fail = reject;
+    });
+    vi.spyOn(BlockThread.prototype, 'write').mockReturnValue(stuck);
+    const { clock } = setUp;
+    const start = clock.now();
+    const read = await clock.during(setUp.read(entry));
+    expect(read.equals(BYTES)).toBe(true);
+    expect(clock.now() - start).toBeGreaterThanOrEqual(50);
+    expect(clock.now() - start).toBeLessThan(1_000);
+    expect(keptBlocks(entry).length).toBeLessThan(BLOCKS);
+    fail(new Error('the disk was unplugged'));
   });
 
   test('a long file is not cached beyond the block at which the disk falls behind', async () => {
