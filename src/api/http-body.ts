@@ -42,7 +42,7 @@ export class HttpBody implements ByteSource {
       this.#add(chunk);
     });
     body.once('end', () => this.#finish({}));
-    body.once('error', (failure) => this.#finish({ failure }));
+    body.on('error', (failure) => this.#finish({ failure }));
     body.once('close', () => this.#finish({ failure: new Error('the answer was closed before its end') }));
   }
 

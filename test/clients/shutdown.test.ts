@@ -1,9 +1,10 @@
-import { writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join as joinFiles } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRemote } from '../../src/api/client.ts';
 import type { Remote } from '../../src/api/remote.ts';
 import { systemClock } from '../../src/util/clock.ts';
+import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { join, type Path, ROOT } from '../../src/util/path.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
@@ -37,6 +38,7 @@ afterAll(async () => {
 
 interface Gateway {
   readonly program: Program;
+  readonly dataDirectory: string;
   /** Starts davgate again, with the same data directory. */
   readonly start: () => Promise<Program>;
   /** The proxy between the gateway and its service. */
@@ -74,6 +76,7 @@ async function withGateway(
     const program = await start();
     await work({
       program,
+      dataDirectory: data.path,
       start,
       slow,
       ask: (method, path, body) => ask(program, method, path, body),
@@ -179,6 +182,15 @@ test.concurrent('SIGTERM ends davgate in time while a client sends slowly, and n
     clearInterval(timer);
     expect(await upload.closed()).not.toContain(' 201 ');
     expect(Object.keys(await filesAtService(ROOT))).not.toContain('slow-upload');
+  }));
+
+test.concurrent('SIGTERM right after a download ends davgate when all of its blocks are in the cache', () =>
+  withGateway([], async ({ program, dataDirectory, ask }) => {
+    expect(await ask('PUT', 'downloaded', pseudoRandomBytes(3 * BLOCK_BYTES, 1))).toBe(201);
+    expect(await ask('GET', 'downloaded')).toBe(200);
+    await expectToEnd(program);
+    const paths = await readdir(joinFiles(dataDirectory, 'cache/v1'), { recursive: true });
+    expect(paths.filter((path) => /^[0-9a-f]{2}.[^/]+$/.test(path))).toHaveLength(3);
   }));
 
 test.concurrent('SIGTERM ends davgate in time while a client does not take its download', () =>

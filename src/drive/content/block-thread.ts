@@ -46,6 +46,7 @@ export class BlockThread {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     const id = ++this.#lastId;
+    worker.ref();
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       const { bytes } = block;
@@ -63,8 +64,6 @@ export class BlockThread {
   #start(): Worker {
     const resourceLimits = { maxYoungGenerationSizeMb: NEW_OBJECTS_MB };
     const worker = new Worker(programUrl('drive/content/block-file-thread.js'), { resourceLimits });
-    // A cache must not keep the process alive.
-    worker.unref();
     worker.on('message', (result: WriteResult) => this.#finish(result));
     worker.on('error', (error) => this.#broke(worker, error));
     worker.on('exit', () => this.#broke(worker, new Error('the thread has ended')));
@@ -74,6 +73,8 @@ export class BlockThread {
   #finish(result: WriteResult): void {
     const waiting = this.#waiting.get(result.id);
     this.#waiting.delete(result.id);
+    // A thread without work must not keep the process alive.
+    if (this.#waiting.size === 0) this.#worker?.unref();
     if ('fileBytes' in result) waiting?.resolve(result.fileBytes);
     else waiting?.reject(Object.assign(new Error(result.failure.message), { code: result.failure.code }));
   }
