@@ -12,8 +12,12 @@ export interface Peer {
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Time from the start of its process to its first answer, in ms. */
+  readonly startMs: number;
   /** Returns the peak memory of its processes together, in MB. */
   peakMemory(): number;
+  /** Returns the processor time of its processes together since their start, in s. */
+  processorSeconds(): number;
   stop(): Promise<void>;
 }
 
@@ -119,6 +123,7 @@ export async function start(
   const [program = '', ...args] = commandFor(port);
   // A log file, as in real use. davgate alone writes a line for each request.
   const log = openSync(join(home, `${program.replaceAll('/', '-')}-${port}.log`), 'w');
+  const startedAt = performance.now();
   const child = spawn(program, args, {
     stdio: ['ignore', log, log],
     env: { ...process.env, ...environment },
@@ -129,7 +134,9 @@ export async function start(
     name,
     url,
     headers,
+    startMs: performance.now() - startedAt,
     peakMemory: () => peakMemoryOf(child.pid ?? 0),
+    processorSeconds: () => processorSecondsOf(child.pid ?? 0),
     stop: async () => {
       const closed = once(child, 'close');
       child.kill('SIGTERM');
@@ -153,16 +160,29 @@ async function answering(url: string, child: ChildProcess): Promise<void> {
     if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(' ')} ended with ${child.exitCode}`);
     const answered = await fetch(url, { method: 'OPTIONS' }).catch(() => undefined);
     if (answered) return;
-    await sleep(50);
+    await sleep(5);
   }
 }
 
 /** Returns the peak memory of a process and its children, from Linux's high-water marks. */
 function peakMemoryOf(pid: number): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-    .trim()
-    .split(' ')
-    .filter(Boolean);
   const own = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
-  return Number(own) / 1000 + children.reduce((sum, child) => sum + peakMemoryOf(Number(child)), 0);
+  return Number(own) / 1000 + childrenOf(pid).reduce((sum, child) => sum + peakMemoryOf(child), 0);
+}
+
+/** Clock ticks of Linux a second, the unit of `/proc/PID/stat`. */
+const TICKS = 100;
+
+/** Returns the processor time of a process and its children, in user mode and in the kernel. */
+function processorSecondsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name in brackets may contain spaces; the 14th and 15th field are the times.
+  const [user = 0, system = 0] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
+  const own = (user + system) / TICKS;
+  return own + childrenOf(pid).reduce((sum, child) => sum + processorSecondsOf(child), 0);
+}
+
+function childrenOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return children.trim().split(' ').filter(Boolean).map(Number);
 }

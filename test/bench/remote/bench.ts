@@ -9,9 +9,10 @@ import { BROWSING } from './works/browsing.ts';
 import { LARGE } from './works/large.ts';
 import { RANDOM_READS } from './works/random-reads.ts';
 import { SMALL_WRITES } from './works/small-writes.ts';
+import { START } from './works/start.ts';
 import { TREE } from './works/tree.ts';
 
-const WORKS: readonly Work[] = [...BROWSING, ...SMALL_WRITES, ...LARGE, RANDOM_READS, ...TREE];
+const WORKS: readonly Work[] = [START, ...BROWSING, ...SMALL_WRITES, ...LARGE, RANDOM_READS, ...TREE];
 
 /** Names of the works of `benchRemotely`. */
 export const REMOTE_WORKS: readonly string[] = WORKS.map(({ name }) => name);
