@@ -31,7 +31,7 @@ const get: Work = {
   name: 'get',
   faults: REALISTIC,
   modes: ['off', 'full'],
-  rounds: 2,
+  rounds: 3,
   rows: [
     rate('GET 1 GiB, cold', 'at least equal, and 70 % of what curl gets from the service'),
     {
@@ -79,7 +79,7 @@ const put: Work = {
   name: 'put-large',
   faults: REALISTIC,
   modes: ['off', 'writes', 'full'],
-  rounds: 2,
+  rounds: 3,
   rows: [rate('PUT 512 MiB, stored', 'at least equal, and 70 % of the bare upload session')],
   async measure(site) {
     const client = new DavClient(site.gateway);
