@@ -159,7 +159,7 @@ export class BlockSource implements RunOwner {
     return this.#fetches.has(fetchKey(file, index)) || this.cache.has(blockKey(file, index));
   }
 
-  /** Makes a whole read download a block of which the cache has unchecked bytes. */
+  /** Drops cached bytes of a block that nobody has checked, so that a whole read downloads them again. */
   #requireChecked(file: FileEntry, index: number, cached: CachedSpans): void {
     if (this.check.isUnchecked(file, index)) {
       this.cache.forget(blockKey(file, index));

@@ -173,7 +173,7 @@ export class CachedContentCheck {
 interface Proof {
   /** The SHA-256 of each block. */
   readonly digests: readonly Buffer[];
-  /** Indexes of blocks of which a part arrived without a check since. */
+  /** Indexes of blocks that have since arrived without a check, whole or in part. */
   readonly unchecked: Set<number>;
 }
 
