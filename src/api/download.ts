@@ -47,7 +47,7 @@ function checkHead(head: HttpHead, file: FileEntry, range: ByteRange | undefined
     throw new TypeError('another range than requested');
 }
 
-/** Reads the bytes of an answer. Throws unless they are `sizeBytes` long. */
+/** Returns a function that reads the bytes of an answer, and throws unless they are `sizeBytes` long. */
 function wholeBody({ stream, signal, release }: Opened, sizeBytes: number): Download['read'] {
   stream.onClose(release);
   let receivedBytes = 0;

@@ -60,8 +60,9 @@ export class BlockSource implements RunOwner {
   ) {}
 
   /**
-   * Reads the bytes of `range` as they come; each piece is valid until the next one is asked for. When `signal` is aborted, downloads without other readers are aborted too.
-   * The first blocks enter the cache, or all blocks of a whole file for which there is room.
+   * Reads the bytes of `range` as they come; each piece is valid until the next one is asked for. When `signal` is
+   * aborted, downloads without other readers are aborted too. The first blocks enter the cache, or all blocks of a whole
+   * file for which there is room. Throws `FileError` `broken` when a checked file cannot be checked any more.
    */
   async *read(
     file: FileEntry,
@@ -102,6 +103,7 @@ export class BlockSource implements RunOwner {
         if (isWhole && index < keptEnd) await this.cache.room(signal);
         const { downloads } = parallelism;
         const fetch = this.#next(file, position, range.end, retained, { downloads, mustCheck });
+        if (mustCheck && !fetch.isChecked) throw uncheckable(file);
         fetch.isWanted ||= index < keptEnd;
         this.#reserve(file, index + 1, { lastIndex, keptEnd, downloads }, retained);
         const { start } = rangeOfBlock(file, index);
@@ -165,9 +167,7 @@ export class BlockSource implements RunOwner {
       this.cache.forget(blockKey(file, index));
       cached.close();
     }
-    // So many other files were read meanwhile that what was known of this one is forgotten.
-    if (!this.check.isProved(file))
-      throw new FileError('broken', `${file.name} cannot be checked any more; read it again`);
+    if (!this.check.isProved(file)) throw uncheckable(file);
   }
 
   #fetchWith(file: FileEntry, index: number, at: number, mustCheck: boolean): BlockFetch | undefined {
@@ -273,6 +273,11 @@ export class BlockSource implements RunOwner {
     const last = this.#lastRanges.get(contentKeyOf(file));
     return last !== undefined && start > last.start && Math.abs(start - last.end) <= SEQUENCE_GAP_BYTES;
   }
+}
+
+/** So many other files were read meanwhile that what was known of this one is forgotten. */
+function uncheckable(file: FileEntry): FileError {
+  return new FileError('broken', `${file.name} cannot be checked any more; read it again`);
 }
 
 /** Returns the offset in a block at which a fetch for the byte at `at` begins. */

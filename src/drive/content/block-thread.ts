@@ -41,6 +41,9 @@ export class BlockThread {
   #worker: Worker | undefined;
   #lastId = 0;
 
+  /** `program`: the compiled `block-file-thread.js`. */
+  constructor(private readonly program = programUrl('drive/content/block-file-thread.js')) {}
+
   /** Returns the length of the file. Throws why the disk did not take it. The bytes must not change meanwhile. */
   write(block: BlockToWrite): Promise<number> {
     this.#worker ??= this.#start();
@@ -63,7 +66,7 @@ export class BlockThread {
 
   #start(): Worker {
     const resourceLimits = { maxYoungGenerationSizeMb: NEW_OBJECTS_MB };
-    const worker = new Worker(programUrl('drive/content/block-file-thread.js'), { resourceLimits });
+    const worker = new Worker(this.program, { resourceLimits });
     worker.on('message', (result: WriteResult) => this.#finish(result));
     worker.on('error', (error) => this.#broke(worker, error));
     worker.on('exit', () => this.#broke(worker, new Error('the thread has ended')));

@@ -53,8 +53,9 @@ export class BlockWriter {
   /** When a disk that has failed is tried again. */
   #retryAt: Instant = LONG_AGO;
   /** Loops that write one block after the other. */
+  readonly #loops = new Set<Promise<void>>();
+  /** How many of them still take blocks. */
   #loopCount = 0;
-  #lastLoop: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly parts: BlockWriterParts) {}
 
@@ -76,8 +77,10 @@ export class BlockWriter {
     this.#waiting.set(block.name, block);
     this.#waitingBytes += block.bytes.length;
     // A disk that has failed is tried with one block first.
-    if (this.#loopCount < (this.#state === 'failed' ? 1 : WRITES_MAX))
-      this.#lastLoop = Promise.all([this.#lastLoop, this.#loop()]);
+    if (this.#loopCount < (this.#state === 'failed' ? 1 : WRITES_MAX)) {
+      const loop = this.#loop().finally(() => this.#loops.delete(loop));
+      this.#loops.add(loop);
+    }
     return true;
   }
 
@@ -109,7 +112,7 @@ export class BlockWriter {
   }
 
   async close(): Promise<void> {
-    await this.#lastLoop;
+    while (this.#loops.size > 0) await Promise.all(this.#loops);
     this.disable();
     await this.#thread.close();
   }

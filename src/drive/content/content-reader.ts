@@ -18,9 +18,8 @@ export interface ContentReader {
   /**
    * Reads exactly this revision: `range`, or the whole file without one. Each piece is valid until the next one is
    * asked for. The bytes end early only by throwing, and those of a whole file end only if they have the file's content
-   * hash. When the iteration is ended or `signal` is
-   * aborted, the download is aborted at once, unless another reader needs the same block. Throws `ApiError`,
-   * `FileError` `broken`, or the signal's reason.
+   * hash. When the iteration is ended or `signal` is aborted, the download is aborted at once, unless another reader
+   * needs the same block. Throws `ApiError`, `FileError` `broken`, or the signal's reason.
    */
   read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
