@@ -24,15 +24,15 @@ export class LocalFiles {
   /** Serialises check and change: of two writes that may only create, one wins. */
   #turn: Promise<unknown> = Promise.resolve();
 
+  /** Whether `path` belongs to a local file. */
+  readonly owns: (path: Path) => boolean;
+
   constructor(
     private readonly store: LocalFileStore,
     private readonly clock: Clock,
     private readonly isOn: boolean,
-  ) {}
-
-  /** Whether `path` belongs to a local file. */
-  owns(path: Path): boolean {
-    return this.isOn && isWithinLitter(path);
+  ) {
+    this.owns = isOn ? isWithinLitter : () => false;
   }
 
   /** Whether an entry called `name` is a local file, whatever folder it is in. */
@@ -128,10 +128,6 @@ export function modeAllows(mode: WriteMode, old: Entry | undefined): boolean {
   if (mode.if === 'any') return true;
   if (mode.if === 'absent') return old === undefined;
   return old?.kind === 'file' && old.rev === mode.rev;
-}
-
-export function isLocalFile(entry: { readonly id: string }): boolean {
-  return entry.id.startsWith(ID);
 }
 
 function newId(): string {

@@ -40,7 +40,7 @@ export class Credentials {
   readonly #gate: PasswordGate;
   /** Keys the digests of remembered credentials, so that they are of no use outside this process. */
   readonly #key = randomBytes(32);
-  readonly #right = createLru<{ readonly user: User; readonly until: Instant }>(KNOWN_MAX);
+  readonly #right = createLru<{ readonly user: User; until: Instant }>(KNOWN_MAX);
   readonly #wrong = createLru<{ readonly until: Instant }>(KNOWN_MAX);
   readonly #running = new Map<string, Promise<LoginResult>>();
 
@@ -81,7 +81,7 @@ export class Credentials {
     const right = this.#right.get(key);
     if (right && now < right.until) {
       // A client at work stays logged in, however much others guess.
-      this.#right.set(key, { user: right.user, until: instantIn(this.#clock, KNOWN_MS) });
+      right.until = instantIn(this.#clock, KNOWN_MS);
       return { user: right.user };
     }
     // A program that repeats an old password is not guessing; its refusals cost nothing.

@@ -3,7 +3,7 @@ import type { Change, Remote } from '../../api/remote.ts';
 import { ageMs, type Clock, elapsedMs, type Instant, type Moment, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { Alarm, retryPauseMs } from '../../util/wait.ts';
-import { type Freshness, POLL_MS } from './freshness.ts';
+import { type Freshness, POLL_MS } from './tree-cache.ts';
 
 /** The receiver of the feed's reports. */
 export interface FeedListener {

@@ -1,5 +1,5 @@
 import { isKeyWithin, parentKeyOf } from '../../util/path.ts';
-import type { Known } from './folder-cache.ts';
+import type { Known } from './local-changes.ts';
 
 /** The scope of a request to the service: one entry, the children of a folder, or everything below it. */
 export type Scope = 'entry' | 'folder' | 'tree';

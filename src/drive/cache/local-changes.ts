@@ -1,7 +1,10 @@
+import type { Entry } from '../../api/remote.ts';
 import { type Instant, msBetween } from '../../util/clock.ts';
 import { parentKeyOf, ROOT } from '../../util/path.ts';
-import type { Known } from './folder-cache.ts';
 import { KeyTree } from './key-tree.ts';
+
+/** The cached state of one name: its entry, or that there is none. */
+export type Known = Entry | 'absent';
 
 /** The treatment of a change that the feed reports, given davgate's own changes. */
 export type FeedDecision =

@@ -5,9 +5,9 @@ import { foldName, join, keyOf, nameOf, type Path, parentKeyOf, parentOf } from 
 import { SingleFlight } from '../../util/single-flight.ts';
 import { FileError } from '../errors.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
-import { CachedFolder, type Known } from './folder-cache.ts';
 import { type Fetch, takeChanges } from './in-flight.ts';
-import { placedIn, placedKnown, type TreeCache, withTimeOf } from './tree-cache.ts';
+import type { Known } from './local-changes.ts';
+import { CachedFolder, placedIn, placedKnown, type TreeCache, withTimeOf } from './tree-cache.ts';
 
 export interface LookupsDeps {
   readonly remote: Pick<Remote, 'stat' | 'list'>;

@@ -3,10 +3,9 @@ import type { Change, Entry, FolderEntry, Page } from '../../api/remote.ts';
 import { elapsedMs, type Instant, instantIn, type Moment, momentNow, msBetween } from '../../util/clock.ts';
 import { isKeyWithin, keyOf, nameOf, type Path, parentKeyOf, ROOT } from '../../util/path.ts';
 import { Alarm } from '../../util/wait.ts';
-import { CachedFolder } from './folder-cache.ts';
 import { type Fetch, takeChanges } from './in-flight.ts';
 import type { LookupsDeps } from './lookups.ts';
-import { placedIn, withTimeOf } from './tree-cache.ts';
+import { CachedFolder, placedIn, withTimeOf } from './tree-cache.ts';
 
 /** Maximum number of entries of one recursive listing, about 30 MB of memory. A larger tree is listed folder by folder. */
 const ENTRIES_MAX = 50_000;

@@ -1,27 +1,179 @@
+import { LRUCache } from 'lru-cache';
 import type { Entry, FolderEntry } from '../../api/remote.ts';
-import { type Clock, momentNow } from '../../util/clock.ts';
+import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import { join, keyOf, nameOf, type Path, parentKeyOf, ROOT } from '../../util/path.ts';
 import type { Listing } from '../files.ts';
-import { CachedFolder, FolderCache, type Known } from './folder-cache.ts';
-import type { Freshness } from './freshness.ts';
 import { InFlight } from './in-flight.ts';
-import { stateOf } from './local-changes.ts';
+import { KeyTree } from './key-tree.ts';
+import { type Known, stateOf } from './local-changes.ts';
+
+/** How long one long poll lasts, in ms: short enough for firewalls that forget quiet connections. */
+export const POLL_MS = 90_000;
 
 /**
- * The cached tree of the drive. Each change is passed to the running requests too, whose answers may be older. Keys are
- * those of `keyOf`.
+ * Maximum silence of the feed, in ms: the service may add 90 s to a poll. A longer silence means that the machine has
+ * slept, or that the service asked for a pause, and changes go unnoticed.
+ */
+const SILENCE_MS_MAX = POLL_MS + 120_000;
+
+/** Approximate memory of an entry without its strings, in bytes. */
+const ENTRY_BYTES = 400;
+
+/** Approximate memory of a folder without its entries, in bytes. */
+const FOLDER_BYTES = 500;
+
+/** The cached part of one folder: a whole listing, or some names. Names are in folded case. */
+export class CachedFolder {
+  readonly #known = new Map<string, Known>();
+  /** Names of a whole listing whose entries are outdated. */
+  readonly #unsure = new Set<string>();
+  #whole = false;
+  #listing: Listing | undefined;
+  sizeBytes = FOLDER_BYTES;
+  /** Number of its names that were looked up one by one. */
+  questions = 0;
+
+  constructor(
+    /** Path in display case. */
+    readonly path: Path,
+    /** Time of the request for its oldest answer. */
+    readonly asked: Moment,
+  ) {}
+
+  /** Creates a folder with a whole listing. */
+  static whole(path: Path, asked: Moment, children: Iterable<readonly [name: string, Entry]>): CachedFolder {
+    const folder = new CachedFolder(path, asked);
+    for (const [name, entry] of children) folder.set(name, entry);
+    folder.#whole = true;
+    return folder;
+  }
+
+  get isWhole(): boolean {
+    return this.#whole && this.#unsure.size === 0;
+  }
+
+  /** The outdated names of a whole listing; `undefined` when there is no whole listing. */
+  get unsure(): ReadonlySet<string> | undefined {
+    return this.#whole ? this.#unsure : undefined;
+  }
+
+  get(name: string): Known | undefined {
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    return this.#whole && !this.#unsure.has(name) ? 'absent' : undefined;
+  }
+
+  set(name: string, known: Known): void {
+    this.#remove(name);
+    this.#unsure.delete(name);
+    // In a whole listing a missing name is absent already.
+    if (known === 'absent' && this.#whole) return;
+    this.#known.set(name, known);
+    this.sizeBytes += bytesOf(name, known);
+  }
+
+  /** Marks `name` as outdated. */
+  doubt(name: string): void {
+    this.#remove(name);
+    if (this.#whole) this.#unsure.add(name);
+  }
+
+  /** Returns the whole listing, as the same object until something changes. Built on demand, since changes come in bursts. */
+  listing(folder: FolderEntry): Listing {
+    if (this.#listing?.folder !== folder) this.#listing = { folder, children: [...this.entries()] };
+    return this.#listing;
+  }
+
+  /**
+   * Returns the last whole listing, in which names that are `isCovered` may be missing; `undefined` when there is none, or
+   * when a name that is not covered is outdated.
+   */
+  lastListing(folder: FolderEntry, isCovered: (path: Path) => boolean): Listing | undefined {
+    const isSettled = (name: string) => isCovered(join(this.path, name));
+    return this.#whole && [...this.#unsure].every(isSettled) ? this.listing(folder) : undefined;
+  }
+
+  *entries(): Iterable<Entry> {
+    for (const known of this.#known.values()) if (known !== 'absent') yield known;
+  }
+
+  #remove(name: string): void {
+    this.#listing = undefined;
+    const old = this.#known.get(name);
+    if (old === undefined) return;
+    this.#known.delete(name);
+    this.sizeBytes -= bytesOf(name, old);
+  }
+}
+
+/** Whether the cache can be trusted: written by the change feed, read by the cache. */
+export class Freshness {
+  #isAlive = false;
+  /** Time of the last report. */
+  #heard: Moment | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    /** How long cached answers are used while the feed is down, in ms. */
+    private readonly staleMs: number,
+  ) {}
+
+  /** Whether the feed reports changes as they happen. */
+  get isAlive(): boolean {
+    return this.#isAlive;
+  }
+
+  /** Whether the feed counts as alive, but has been silent for too long. */
+  get isSilent(): boolean {
+    return this.#isAlive && this.#silentMs >= SILENCE_MS_MAX;
+  }
+
+  /** Whether an answer requested at `asked` may still be used. */
+  isFresh(asked: Moment): boolean {
+    if (this.#isAlive && !this.isSilent) return true;
+    return Math.min(ageMs(this.clock, asked), this.#silentMs) < this.staleMs;
+  }
+
+  /** Records that the feed has reported everything up to now. */
+  heard(): void {
+    this.#heard = momentNow(this.clock);
+  }
+
+  up(): void {
+    this.#isAlive = true;
+  }
+
+  down(): void {
+    if (this.#isAlive && !this.isSilent) this.heard();
+    this.#isAlive = false;
+  }
+
+  get #silentMs(): number {
+    return this.#heard ? ageMs(this.clock, this.#heard) : Number.POSITIVE_INFINITY;
+  }
+}
+
+/**
+ * The cached tree of the drive, in bounded memory: the least recently used folders are dropped first. Each change is
+ * passed to the running requests too, whose answers may be older. Keys are those of `keyOf`.
  */
 export class TreeCache {
   readonly inFlight = new InFlight();
-  readonly #folders: FolderCache;
+  readonly #folders: LRUCache<string, { readonly folder: CachedFolder }>;
+  readonly #keys = new KeyTree();
   #root: FolderEntry = { kind: 'folder', id: 'root', path: ROOT, name: '' };
 
   constructor(
     private readonly clock: Clock,
     bytesMax: number,
-    freshness: Freshness,
+    private readonly freshness: Freshness,
   ) {
-    this.#folders = new FolderCache(bytesMax, freshness);
+    this.#folders = new LRUCache({
+      maxSize: bytesMax,
+      dispose: (_, key, reason) => {
+        if (reason !== 'set') this.#keys.delete(key);
+      },
+    });
   }
 
   get root(): FolderEntry {
@@ -29,16 +181,16 @@ export class TreeCache {
   }
 
   get sizeBytes(): number {
-    return this.#folders.sizeBytes;
+    return this.#folders.calculatedSize;
   }
 
   /** Returns the cached state of `key`: also `absent` when a folder above it is missing. */
   peek(key: string): Known | undefined {
     if (key === ROOT) return this.#root;
-    const known = this.#folders.get(key);
+    const known = this.at(key);
     if (known !== undefined) return known;
     for (let above = parentKeyOf(key); above !== ROOT; above = parentKeyOf(above)) {
-      const ancestor = this.#folders.get(above);
+      const ancestor = this.at(above);
       if (ancestor === 'absent' || (ancestor !== undefined && ancestor.kind === 'file')) return 'absent';
       if (ancestor !== undefined) return undefined;
     }
@@ -47,65 +199,68 @@ export class TreeCache {
 
   /** Like `peek`, without looking at the folders above. */
   at(key: string): Known | undefined {
-    return this.#folders.get(key);
+    return this.folder(parentKeyOf(key))?.get(nameOf(key as Path));
   }
 
   /** Returns the last known state of `key`, however old, unless an own change has outdated it. */
   last(key: string): Known | undefined {
     if (key === ROOT) return this.#root;
-    return this.#folders.kept(parentKeyOf(key))?.get(nameOf(key as Path));
+    return this.#kept(parentKeyOf(key))?.get(nameOf(key as Path));
   }
 
   /** Returns `CachedFolder.lastListing` of the folder at `key`. */
   lastListing(key: string, isCovered: (path: Path) => boolean): Listing | undefined {
     const folder = this.last(key);
     if (folder === undefined || folder === 'absent' || folder.kind === 'file') return undefined;
-    return this.#folders.kept(key)?.lastListing(folder, isCovered);
+    return this.#kept(key)?.lastListing(folder, isCovered);
   }
 
+  /** Returns the cached folder at `key`, unless it is too old to be used. */
   folder(key: string): CachedFolder | undefined {
-    return this.#folders.find(key);
+    const folder = this.#kept(key);
+    return folder && this.freshness.isFresh(folder.asked) ? folder : undefined;
   }
 
+  /** Returns the cached folders at `key` and below. */
   foldersWithin(key: string): CachedFolder[] {
-    return this.#folders.within(key);
+    return this.#keys.within(key).flatMap((each) => this.#folders.peek(each)?.folder ?? []);
   }
 
   /** Stores a new listing. Drops the contents of children that are no longer folders. */
   keepFolder(key: string, folder: CachedFolder): void {
-    for (const below of this.#folders.below(key)) {
+    for (const below of this.#keys.below(key)) {
       const name = nameOf(below as Path);
       this.#dropUnless(below, this.last(below), folder.get(name));
     }
-    this.#folders.keep(key, folder);
+    this.#keep(key, folder);
   }
 
   /** Records that `known` is at `key` now; `undefined`: unknown. Stored only if the parent folder is cached. */
   learn(key: string, known: Known | undefined): void {
     this.inFlight.changed(key, known);
     const parentKey = parentKeyOf(key);
-    const folder = this.#folders.kept(parentKey);
+    const folder = this.#kept(parentKey);
     if (!folder) return;
     const name = nameOf(key as Path);
     if (known === undefined) folder.doubt(name);
     else folder.set(name, placedKnown(folder.path, known));
-    this.#folders.keep(parentKey, folder);
+    this.#keep(parentKey, folder);
   }
 
   /** Stores an answer of the service, also when the parent folder is not cached yet. */
   store(key: string, known: Known, parentPath: Path): void {
     const parentKey = parentKeyOf(key);
-    const folder = this.#folders.find(parentKey) ?? new CachedFolder(parentPath, momentNow(this.clock));
+    const folder = this.folder(parentKey) ?? new CachedFolder(parentPath, momentNow(this.clock));
     const name = nameOf(key as Path);
     const before = this.last(key);
     this.#dropUnless(key, before, known);
     folder.set(name, known === 'absent' ? known : withTimeOf(before, known));
-    this.#folders.keep(parentKey, folder);
+    this.#keep(parentKey, folder);
   }
 
   /** Records that davgate has created the folder at `path`, which is empty. */
   startEmpty(path: Path): void {
-    this.#folders.keep(keyOf(path), CachedFolder.whole(path, momentNow(this.clock), []));
+    this.#keep(keyOf(path), CachedFolder.whole(path, momentNow(this.clock), []));
   }
 
   /** Stores the time that a client set, which the service does not know, if `entry` is still current. */
@@ -123,7 +278,7 @@ export class TreeCache {
 
   /** Drops the cached state below `key`. */
   drop(key: string): void {
-    this.#folders.dropWithin(key);
+    for (const each of this.#keys.within(key)) this.#folders.delete(each);
     this.inFlight.dropped(key);
   }
 
@@ -157,8 +312,22 @@ export class TreeCache {
     if (!isFolder || isAnother) this.drop(key);
   }
 
+  /** Also returns a folder that is too old to be used: changes must be applied to it too. */
+  #kept(key: string): CachedFolder | undefined {
+    return this.#folders.get(key)?.folder;
+  }
+
+  /** Stores `folder`, or updates its size. */
+  #keep(key: string, folder: CachedFolder): void {
+    // A new object each time: lru-cache ignores the new size of the same value.
+    this.#folders.set(key, { folder }, { size: folder.sizeBytes });
+    if (this.#folders.has(key)) this.#keys.add(key);
+    else this.#keys.delete(key);
+  }
+
   reset(): void {
     this.#folders.clear();
+    this.#keys.clear();
     this.inFlight.voidAll();
   }
 }
@@ -179,4 +348,9 @@ export function withTimeOf(before: Known | undefined, entry: Entry): Entry {
   if (before === undefined || before === 'absent' || before.kind === 'file') return entry;
   if (before.id !== entry.id || before.modifiedMs === undefined) return entry;
   return { ...entry, modifiedMs: before.modifiedMs };
+}
+
+function bytesOf(name: string, known: Known): number {
+  const pathLength = known === 'absent' ? 0 : known.path.length + known.name.length;
+  return (known === 'absent' ? 100 : ENTRY_BYTES) + 2 * (name.length + pathLength);
 }

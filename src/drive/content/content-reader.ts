@@ -108,11 +108,14 @@ function readWhole(
 
 /** Yields a file of one block only when it is complete, so that a damaged download can be repeated. */
 async function* readShort(
-  { tools, blocks }: WholeFileSources,
+  { tools, cache, blocks }: WholeFileSources,
   file: FileEntry,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (file.sizeBytes === 0) return;
+  // With a content hash, only a block that has it enters the cache.
+  const cached = file.contentHash && (await cache.read(blockKey(file, 0), 0, file.sizeBytes));
+  if (cached && cached.length === file.sizeBytes) return yield cached;
   const all = { start: 0, end: file.sizeBytes };
   let chunks: Uint8Array[];
   try {

@@ -10,6 +10,9 @@ import { SpooledBody } from './spooled-body.ts';
 /** Maximum size of all spooled bodies on the disk: a body that is spooled at the slow rate lasts 40 minutes with it. */
 const SPOOL_BYTES_MAX = 2 * 1024 ** 3;
 
+/** Maximum size of a body that the buffers of a connection hold: `node:http` reads that much ahead. */
+const BUFFERED_BYTES_MAX = 64 * 1024;
+
 /** Name of the spool's folder in earlier versions, which lay at the same place and held temporary files only. */
 const FORMER_NAME = 'spill';
 
@@ -46,10 +49,15 @@ export async function openSpool({ directory, clock, log, bytesMax }: SpoolOption
   };
 }
 
-/** Returns a `write` that spools its body while it waits for the service; without a spool, `write` itself. */
+/**
+ * Returns a `write` that spools its body while it waits for the service; without a spool, `write` itself. A body of at
+ * most 64 KiB is not spooled: its client does not wait, because the connection's buffers hold all of it.
+ */
 export function writeSpooled(write: Files['write'], spool: Spool | undefined): Files['write'] {
   if (!spool) return write;
   return async (path, body, options, signal) => {
+    if (options.sizeBytes !== undefined && options.sizeBytes <= BUFFERED_BYTES_MAX)
+      return write(path, body, options, signal);
     const spooled = spool.attach(body);
     try {
       return await write(path, spooled, options, signal);

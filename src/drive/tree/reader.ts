@@ -5,9 +5,9 @@ import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { ContentReader } from '../content/content-reader.ts';
 import { FileError, replaced } from '../errors.ts';
 import type { Entry, FileEntry, Listing } from '../files.ts';
-import { isLocalFile, type LocalFiles } from '../local-files.ts';
+import type { LocalFiles } from '../local-files.ts';
 import { isWithinWaiting } from '../names.ts';
-import { isPlaceholder, type Placeholders, placeholderEntry } from '../placeholders.ts';
+import { type Placeholders, placeholderEntry } from '../placeholders.ts';
 
 interface ReaderDeps {
   readonly metadata: MetadataCache;
@@ -81,10 +81,12 @@ export class Reader {
   }
 
   async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    if (isPlaceholder(file)) return;
-    if (isLocalFile(file)) return yield await this.deps.localFiles.read(file, range);
+    // Also placeholders, which the service does not have.
+    if (file.sizeBytes === 0) return;
+    const { localFiles, content } = this.deps;
+    if (localFiles.owns(file.path)) return yield await localFiles.read(file, range);
     try {
-      yield* this.deps.content.read(file, range, signal);
+      yield* content.read(file, range, signal);
     } catch (error) {
       throw isApiFailure(error, 'not-found') ? await this.#reasonOfMissing(file, error, signal) : error;
     }

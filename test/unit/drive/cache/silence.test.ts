@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CallAvailability } from '../../../../src/api/availability.ts';
 import { ChangeFeed } from '../../../../src/drive/cache/change-feed.ts';
-import { Freshness } from '../../../../src/drive/cache/freshness.ts';
+import { Freshness } from '../../../../src/drive/cache/tree-cache.ts';
 import { momentNow } from '../../../../src/util/clock.ts';
 import { silentLog } from '../../../../src/util/log.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { CachedFolder } from '../../../../src/drive/cache/folder-cache.ts';
+import { CachedFolder } from '../../../../src/drive/cache/tree-cache.ts';
 import { ROOT } from '../../../../src/util/path.ts';
 import { openDocs } from '../../../support/docs-drive.ts';
 import { MemoryDrive, turn } from '../../../support/memory-drive.ts';

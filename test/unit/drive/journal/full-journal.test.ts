@@ -113,7 +113,7 @@ describe('a full journal', () => {
     });
   });
 
-  test('a body that fits into the journal bypasses the spool, and one that does not fit is spooled', async () => {
+  test('only a body that fits neither into the journal nor into the buffers of a connection is spooled', async () => {
     let spooled = 0;
     const spool: Spool = {
       attach(body) {
@@ -125,12 +125,14 @@ describe('a full journal', () => {
     await drive.end();
     drive.use({ spool });
     await drive.start();
-    await drive.put(at('/small'), 'x');
-    expect(spooled).toBe(0);
-    await drive.put(at('/large'), 'y'.repeat(200));
+    const bodies = { '/small': 'x', '/buffered': 'y'.repeat(65_536), '/large': 'z'.repeat(65_537) };
+    for (const [path, body] of Object.entries(bodies)) {
+      expect(spooled).toBe(0);
+      await drive.put(at(path), body);
+    }
     expect(spooled).toBe(1);
     await drive.untilLanded();
-    expect([remote.text(at('/small')), remote.text(at('/large'))]).toEqual(['x', 'y'.repeat(200)]);
+    for (const [path, body] of Object.entries(bodies)) expect(remote.text(at(path))).toBe(body);
   });
 
   test('a body of unknown length that does not fit into the journal is refused', async () => {
