@@ -6,10 +6,9 @@ import type { Networks } from '../util/networks.ts';
 import { clientAddress, forwardedHosts } from './client-address.ts';
 import { Connections } from './connections.ts';
 import { Drain } from './drain.ts';
-import { Exchange, newRequestId } from './exchange.ts';
+import { Exchange, newRequestId, type Refusal } from './exchange.ts';
 import { cutIdleConnections } from './idle-timeouts.ts';
 import type { ListenerLimits } from './limits.ts';
-import { malformedRefusal, refuseMalformed } from './malformed.ts';
 import {
   bracketed,
   type CertificateFiles,
@@ -17,6 +16,10 @@ import {
   listen,
   replaceCertificate,
 } from './node-server.ts';
+import { refuseUnreadable } from './unreadable-requests.ts';
+
+/** Maximum number of header fields of a request; the longest real requests have about 30. */
+export const HEADER_FIELDS_MAX = 200;
 
 export interface ServerOptions {
   readonly host: string;
@@ -94,7 +97,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   server.on('checkExpectation', (request, response) => void serve(request, response, true));
   const { headerBytesMax } = limits;
   const newHeaders = () => headersOf(newRequestId());
-  refuseMalformed(server, connections, { clock, log, headerBytesMax, headers: newHeaders });
+  refuseUnreadable(server, connections, { clock, log, headerBytesMax, headers: newHeaders });
   server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.connected?.(socket));
   const port = await listen(server, options.host, options.port);
   void cutIdleConnections(connections, limits, { clock, log }, drain.signal);
@@ -105,6 +108,24 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     replaceCertificate: (files) => replaceCertificate(server, files),
     idle: () => drain.ended(),
   };
+}
+
+/** Returns why a request that Node's parser accepted is malformed, or `undefined` for a well-formed one. */
+function malformedRefusal({ rawHeaders, headers, httpVersion }: IncomingMessage): Refusal | undefined {
+  if (rawHeaders.length / 2 > HEADER_FIELDS_MAX)
+    return { status: 431, text: `Too many header fields; send at most ${HEADER_FIELDS_MAX}.` };
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length > 1) return { status: 400, text: 'The request has more than one Host.' };
+  if (hosts.length === 0 && httpVersion !== '1.0') return { status: 400, text: 'The request has no Host.' };
+  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect))
+    return { status: 417, text: 'Only Expect: 100-continue is supported.' };
+  const coding = headers['transfer-encoding'];
+  if (coding === undefined) return undefined;
+  if (httpVersion === '1.0')
+    return { status: 400, text: 'HTTP/1.0 has no Transfer-Encoding; send a Content-Length.' };
+  if (coding.trim().toLowerCase() !== 'chunked')
+    return { status: 501, text: 'Only Transfer-Encoding: chunked is supported.' };
+  return undefined;
 }
 
 /** Answers 500 after a defect of ours; breaks the connection if an answer has begun. */

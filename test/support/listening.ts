@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach } from 'vitest';
-import type { Access } from '../../src/http/admission.ts';
 import {
+  type Access,
   type GatewayServer,
   type GatewayServerOptions,
   startGatewayServer,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { HEADER_FIELDS_MAX } from '../../../src/http/malformed.ts';
+import { HEADER_FIELDS_MAX } from '../../../src/http/server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { listening, request } from '../../support/listening.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Access } from '../../../src/http/admission.ts';
 import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/http/exchange.ts';
+import type { Access } from '../../../src/http/gateway-server.ts';
 import { createMetrics } from '../../../src/http/metrics.ts';
 import { hashPassword } from '../../../src/http/passwords.ts';
 import { Networks } from '../../../src/util/networks.ts';

@@ -1,15 +1,12 @@
-import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import { type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Alarm } from '../util/wait.ts';
 import type { Connections } from './connections.ts';
-import type { Exchange, Refusal } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 
-/** Maximum number of header fields of a request; the longest real requests have about 30. */
-export const HEADER_FIELDS_MAX = 200;
-
-/** How long a client may take to read the answer to a malformed request, in ms. */
+/** How long a client may take to read the answer to an unreadable request, in ms. */
 const LINGER_MS = 2_000;
 
 interface Malformation {
@@ -55,7 +52,7 @@ const OTHER: Malformation = {
   reason: 'not an HTTP/1.1 request; check what the client sends',
 };
 
-export interface MalformedOptions {
+export interface UnreadableOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly headerBytesMax: number;
@@ -64,35 +61,17 @@ export interface MalformedOptions {
 }
 
 /** A request that the parser could not read. */
-interface Malformed {
+interface Unreadable {
   readonly malformation: Malformation;
   /** `undefined` when the request line came in an earlier chunk, which Node does not keep. */
   readonly method: string | undefined;
-}
-
-/** Returns why a request that Node's parser accepted is malformed, or `undefined` for a well-formed one. */
-export function malformedRefusal({ rawHeaders, headers, httpVersion }: IncomingMessage): Refusal | undefined {
-  if (rawHeaders.length / 2 > HEADER_FIELDS_MAX)
-    return { status: 431, text: `Too many header fields; send at most ${HEADER_FIELDS_MAX}.` };
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length > 1) return { status: 400, text: 'The request has more than one Host.' };
-  if (hosts.length === 0 && httpVersion !== '1.0') return { status: 400, text: 'The request has no Host.' };
-  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect))
-    return { status: 417, text: 'Only Expect: 100-continue is supported.' };
-  const coding = headers['transfer-encoding'];
-  if (coding === undefined) return undefined;
-  if (httpVersion === '1.0')
-    return { status: 400, text: 'HTTP/1.0 has no Transfer-Encoding; send a Content-Length.' };
-  if (coding.trim().toLowerCase() !== 'chunked')
-    return { status: 501, text: 'Only Transfer-Encoding: chunked is supported.' };
-  return undefined;
 }
 
 /**
  * Answers requests that Node's parser cannot read, and CONNECT; then closes the connection. The parser refuses a body
  * with two lengths, or a length and chunks, because it could smuggle one request inside another.
  */
-export function refuseMalformed(server: Server, connections: Connections, options: MalformedOptions): void {
+export function refuseUnreadable(server: Server, connections: Connections, options: UnreadableOptions): void {
   const refused = new WeakSet<Duplex>();
   const refuseOnce = (socket: Duplex, code: string, method: string | undefined) => {
     if (refused.has(socket)) return;
@@ -127,16 +106,16 @@ function methodIn(error: Error): string | undefined {
 
 async function refuseOn(
   socket: Duplex,
-  malformed: Malformed,
+  request: Unreadable,
   before: readonly Exchange[],
-  options: MalformedOptions,
+  options: UnreadableOptions,
 ): Promise<void> {
   const broken = before.find(({ request }) => !request.complete);
   // Complete requests before the malformed one get their answers first.
   await Promise.all(before.filter((exchange) => exchange !== broken).map(({ ended }) => ended));
   // A second answer in the middle of the first would be read as a part of it.
   if (broken?.response.headersSent) socket.destroy();
-  else await answer(socket, broken ? { ...malformed, method: broken.request.method } : malformed, options);
+  else await answer(socket, broken ? { ...request, method: broken.request.method } : request, options);
 }
 
 /**
@@ -145,8 +124,8 @@ async function refuseOn(
  */
 async function answer(
   socket: Duplex,
-  { malformation: { status, reason }, method }: Malformed,
-  { clock, headers }: MalformedOptions,
+  { malformation: { status, reason }, method }: Unreadable,
+  { clock, headers }: UnreadableOptions,
 ): Promise<void> {
   if (!socket.writable) {
     socket.destroy();
