@@ -16,9 +16,7 @@ import type { Availability, Remote } from './remote.ts';
 import { sharingOf } from './sharing.ts';
 import { type Credentials, createTokens, type TokenDeps } from './token.ts';
 import { treeOf } from './tree-calls.ts';
-import { CommitLane } from './write/commit-lane.ts';
-import { uploadCallsOf } from './write/upload-routes.ts';
-import { Uploader } from './write/uploader.ts';
+import { writesOf } from './write/uploader.ts';
 
 export interface RemoteOptions {
   /** Without `/2`. Access tokens come from `{apiUrl}/oauth2/token`. */
@@ -89,22 +87,11 @@ export function remoteOf({ client, availability, status, close }: Connection): H
     close,
     ...listingOf(client),
     ...downloadsOf(client),
-    ...writingOf(client),
+    ...writesOf(client),
     ...treeOf(client),
     ...sharingOf(client),
     ...accountOf(client),
   };
-}
-
-/**
- * Returns the method that writes files: the uploader reads a body into an `upload` call or the parts of a session, the
- * commit lane decides when a file is committed and with which others.
- */
-function writingOf(client: Client): Pick<Remote, 'write'> {
-  const calls = uploadCallsOf(client);
-  const lane = new CommitLane(calls, client.clock);
-  const uploader = new Uploader(calls, lane, client.log);
-  return { write: (...write) => uploader.write(...write) };
 }
 
 export function openConnection(options: RemoteOptions): Connection {

@@ -1,9 +1,8 @@
-import { type Clock, elapsedMs } from '../../util/clock.ts';
-import { keyOf } from '../../util/path.ts';
+import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
+import { keyOf, type Path } from '../../util/path.ts';
 import { type ApiError, isApiFailure } from '../errors.ts';
-import type { FileEntry } from '../remote.ts';
-import { type CommitRequest, QueuedCommit } from './queued-commit.ts';
-import type { UploadCalls } from './upload-calls.ts';
+import type { AroundCommit, FileEntry } from '../remote.ts';
+import type { CommitOptions, SessionCommit, UploadCalls, UploadSession } from './upload-calls.ts';
 
 /** Maximum size of a content that is staged with others, in bytes. Longer ones are staged alone and share the commit. */
 const SHORT_BYTES_MAX = 256 * 1024;
@@ -34,6 +33,18 @@ const BATCH_WINDOW_MS = 25;
 const OUTAGE_WAIT_MS = 5_000;
 
 const EMPTY = new Uint8Array();
+
+/** A file to be committed. */
+export interface CommitRequest {
+  readonly path: Path;
+  readonly options: CommitOptions;
+  readonly sizeBytes: number;
+  /** Hash of the whole content, by which a commit with a lost answer is recognised. */
+  readonly contentHash: string;
+  /** All the bytes, at most 4 MiB, which must not change any more; or the session that holds them, with its last part sent. */
+  readonly content: Uint8Array | UploadSession;
+  readonly aroundCommit?: AroundCommit;
+}
 
 /** The files of the last batch's writers, which are expected to be as many in the next batch. */
 interface BatchWindow {
@@ -194,7 +205,8 @@ export class CommitLane {
     const [file] = this.#short.splice(0, 1);
     if (!file) return;
     const { bytes = EMPTY, request, signal } = file;
-    await this.#commitSingly(file, () => this.calls.upload(request.path, bytes, request.options, signal));
+    const options = { ...request.options, contentHash: request.contentHash };
+    await this.#commitSingly(file, () => this.calls.upload(request.path, bytes, options, signal));
   }
 
   async #commitReady(): Promise<void> {
@@ -294,4 +306,74 @@ function isFull(files: readonly QueuedCommit[]): boolean {
 /** Whether the service refused how the bytes were staged; an `upload` of its own may still store the file. */
 function isStagingRefusal(error: unknown): boolean {
   return isApiFailure(error, 'session-gone', 'incorrect-offset', 'bad-request', 'not-allowed', 'foreign');
+}
+
+/** A file on its way through the commit lane. */
+class QueuedCommit {
+  /** The caller's result: rejects at once when the signal is aborted, even if the commit is under way. */
+  readonly outcome: Promise<FileEntry>;
+  /** Resolves when no call is made for this file any more. Never rejects. */
+  readonly ended: Promise<void>;
+  /** The bytes of a short file; `undefined` for one that came in a session. */
+  readonly bytes: Uint8Array | undefined;
+  session: UploadSession | undefined;
+  /** Must be sent by an `upload` of its own, because staging it or committing it in a batch failed. */
+  mustGoAlone = false;
+  #resolve: (entry: FileEntry) => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+  #end: () => void = () => {};
+  readonly #leave: () => void;
+
+  /** Calls `onGone` when the signal is aborted. */
+  constructor(
+    readonly request: CommitRequest,
+    readonly since: Instant,
+    readonly signal: AbortSignal | undefined,
+    onGone: () => void,
+  ) {
+    const { content } = request;
+    if (content instanceof Uint8Array) this.bytes = content;
+    else this.session = content;
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    this.#leave = () => {
+      this.#reject(signal?.reason);
+      onGone();
+    };
+    signal?.addEventListener('abort', this.#leave, { once: true });
+    if (signal?.aborted) this.#reject(signal.reason);
+  }
+
+  /** Whether nobody waits for the outcome any more. */
+  get isGone(): boolean {
+    return this.signal?.aborted ?? false;
+  }
+
+  /** Returns the arguments of the commit of a file whose bytes are in a session. */
+  sessionCommit(): SessionCommit {
+    const { path, options, sizeBytes, contentHash } = this.request;
+    if (!this.session) throw new Error('the file is not in a session yet');
+    return { session: this.session, path, options, sizeBytes, contentHash };
+  }
+
+  resolve(entry: FileEntry): void {
+    this.#resolve(entry);
+    this.end();
+  }
+
+  reject(reason: unknown): void {
+    this.#reject(reason);
+    this.end();
+  }
+
+  /** Marks the file as ended, so that the next write to its path may begin. */
+  end(): void {
+    this.signal?.removeEventListener('abort', this.#leave);
+    this.#end();
+  }
 }

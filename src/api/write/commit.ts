@@ -1,10 +1,13 @@
-import type { Moment } from '../../util/clock.ts';
+import { type Moment, momentNow } from '../../util/clock.ts';
+import { contentHashOf } from '../../util/content-hash.ts';
 import { nameOf, type Path } from '../../util/path.ts';
 import type {
   CommitInfo,
   FileMetadata,
   ListRevisionsArg,
   ListRevisionsResult,
+  UploadArg,
+  UploadSessionFinishArg,
   WriteMode as WireMode,
 } from '../../wire/files.ts';
 import type { Situation, Trouble } from '../caller.ts';
@@ -14,8 +17,8 @@ import { ApiError } from '../errors.ts';
 import { statOf } from '../list-folder.ts';
 import type { Lane } from '../queue.ts';
 import type { FileEntry, WriteMode } from '../remote.ts';
-import { type CallRequest, parsed, rpcRequest } from '../request.ts';
-import type { CommitOptions } from './upload-calls.ts';
+import { type CallRequest, COMMIT_TIMEOUT, parsed, rpcRequest, uploadRequest } from '../request.ts';
+import type { CommitOptions, SessionCommit, UploadCalls } from './upload-calls.ts';
 
 /** A requested commit, with the facts that distinguish it from another client's. */
 export interface Commit {
@@ -32,7 +35,7 @@ interface TimedCommit extends Commit {
   readonly startedMs: number;
 }
 
-export function commitInfo({ root }: Client, path: Path, { mode, modifiedMs }: CommitOptions): CommitInfo {
+function commitInfo({ root }: Client, path: Path, { mode, modifiedMs }: CommitOptions): CommitInfo {
   return {
     path: root.belowRoot(path),
     mode: wireMode(mode),
@@ -53,6 +56,77 @@ function wireMode(mode: WriteMode): WireMode {
     case 'rev':
       return { '.tag': 'update', update: mode.rev };
   }
+}
+
+/** Returns the argument of `finish`, which is also that of an entry of `finish_batch_v2`. */
+export function finishArg(client: Client, commit: SessionCommit): UploadSessionFinishArg {
+  const { session, sizeBytes, path, options } = commit;
+  return {
+    cursor: { session_id: session.id, offset: sizeBytes },
+    commit: commitInfo(client, path, options),
+  };
+}
+
+/** The calls that commit one file each, over HTTP. */
+export function singleCommitsOf(
+  client: Client,
+): Pick<UploadCalls, 'upload' | 'uploadsAtOnce' | 'finishSession'> {
+  return {
+    async upload(path, body, { contentHash = contentHashOf(body), ...options }, signal) {
+      const arg: UploadArg = { ...commitInfo(client, path, options), content_hash: contentHash };
+      const commit = { path, options, sizeBytes: body.length, contentHash, started: momentNow(client.clock) };
+      const request = uploadRequest('files/upload', arg, body);
+      return commitBy(client, commit, { request, lane: 'upload', signal });
+    },
+
+    uploadsAtOnce: () => client.caller.uploadsAtOnce,
+
+    // A commit uses its session up, so a retry after a lost answer is refused: `commitBy` looks for the file then.
+    async finishSession(commit, signal) {
+      const call = uploadRequest('files/upload_session/finish', finishArg(client, commit), new Uint8Array());
+      const request = { ...call, answerTimeout: COMMIT_TIMEOUT };
+      return commitBy(
+        client,
+        { ...commit, started: momentNow(client.clock) },
+        { request, lane: 'commit', signal },
+      );
+    },
+  };
+}
+
+/**
+ * Makes the call that commits `commit`. When a retry meets the file of a first try whose answer was lost, that file is
+ * the result. Throws `hash-mismatch` too.
+ */
+async function commitBy(
+  client: Client,
+  commit: Commit,
+  call: { readonly request: CallRequest; readonly lane: Lane; readonly signal: AbortSignal | undefined },
+): Promise<FileEntry> {
+  const file = await client.caller.call({
+    ...call,
+    read: ({ text }) => client.root.file(parsed<FileMetadata>(text)),
+    async resolve(situation) {
+      const done = await resolveCommit(client, commit, situation, call.signal);
+      return done && { result: done };
+    },
+  });
+  return checkContent(file, commit, call.request.route);
+}
+
+/** Throws `hash-mismatch` when the service committed other bytes than ours. */
+export function checkContent(
+  file: FileEntry,
+  commit: Pick<Commit, 'contentHash' | 'sizeBytes'>,
+  route: string,
+): FileEntry {
+  const { contentHash, sizeBytes } = commit;
+  const differs =
+    file.sizeBytes !== sizeBytes ||
+    (contentHash !== undefined && file.contentHash !== undefined && file.contentHash !== contentHash);
+  if (differs)
+    throw new ApiError('hash-mismatch', `${route}: the storage service stored other content than was sent`);
+  return file;
 }
 
 /**
@@ -129,39 +203,4 @@ function isUnchanged(found: FileEntry, { options: { mode }, contentHash }: Commi
 
 function hasOurTime(found: FileEntry, { options: { modifiedMs } }: Commit): boolean {
   return modifiedMs === undefined || found.modifiedMs === Math.floor(modifiedMs / 1000) * 1000;
-}
-
-/**
- * Makes the call that commits `commit`. When a retry meets the file of a first try whose answer was lost, that file is
- * the result. Throws `hash-mismatch` too.
- */
-export async function commitBy(
-  client: Client,
-  commit: Commit,
-  call: { readonly request: CallRequest; readonly lane: Lane; readonly signal: AbortSignal | undefined },
-): Promise<FileEntry> {
-  const file = await client.caller.call({
-    ...call,
-    read: ({ text }) => client.root.file(parsed<FileMetadata>(text)),
-    async resolve(situation) {
-      const done = await resolveCommit(client, commit, situation, call.signal);
-      return done && { result: done };
-    },
-  });
-  return checkContent(file, commit, call.request.route);
-}
-
-/** Throws `hash-mismatch` when the service committed other bytes than ours. */
-export function checkContent(
-  file: FileEntry,
-  commit: Pick<Commit, 'contentHash' | 'sizeBytes'>,
-  route: string,
-): FileEntry {
-  const { contentHash, sizeBytes } = commit;
-  const differs =
-    file.sizeBytes !== sizeBytes ||
-    (contentHash !== undefined && file.contentHash !== undefined && file.contentHash !== contentHash);
-  if (differs)
-    throw new ApiError('hash-mismatch', `${route}: the storage service stored other content than was sent`);
-  return file;
 }

@@ -12,22 +12,13 @@ import { CallFailure, failureOfEntry } from '../failure.ts';
 import type { HttpAnswer } from '../http.ts';
 import type { FileEntry } from '../remote.ts';
 import { type CallRequest, COMMIT_TIMEOUT, parsed, rpcRequest } from '../request.ts';
-import { type Commit, checkContent, commitInfo, resolveCommit } from './commit.ts';
+import { type Commit, checkContent, finishArg, resolveCommit } from './commit.ts';
 import type { SessionCommit } from './upload-calls.ts';
 
 const ROUTE = 'files/upload_session/finish_batch_v2';
 
 /** Maximum number of entries in one call. */
 const ENTRIES_MAX = 1000;
-
-/** Returns the argument of `finish`, which is also that of an entry of `finish_batch_v2`. */
-export function finishArg(client: Client, commit: SessionCommit): UploadSessionFinishArg {
-  const { session, sizeBytes, path, options } = commit;
-  return {
-    cursor: { session_id: session.id, offset: sizeBytes },
-    commit: commitInfo(client, path, options),
-  };
-}
 
 /**
  * `finish_batch_v2`: entries that the service refused for now are sent again without the finished ones. The outcome of

@@ -1,6 +1,52 @@
-import { Part } from './part.ts';
-import type { PartBuffers } from './part-buffers.ts';
+import { Condition } from '../../util/wait.ts';
 import type { UploadCalls, UploadSession } from './upload-calls.ts';
+
+/**
+ * The buffers of upload parts, reused from part to part. All uploads share one budget, but each may always have one
+ * buffer, so that no upload waits for the slow sender of another.
+ */
+export class PartBuffers {
+  readonly #idle: Buffer[] = [];
+  readonly #returned = new Condition();
+  #lentCount = 0;
+
+  constructor(
+    readonly bufferBytes: number,
+    private readonly countMax: number,
+  ) {}
+
+  /** Takes a buffer for an upload that has `ownCount` of them, once there is one. Rejects with the signal's reason. */
+  async take(ownCount: () => number, signal: AbortSignal): Promise<Buffer> {
+    while (ownCount() > 0 && this.#lentCount >= this.countMax) await this.#returned.wait(signal);
+    signal.throwIfAborted();
+    this.#lentCount++;
+    return this.#idle.pop() ?? Buffer.allocUnsafeSlow(this.bufferBytes);
+  }
+
+  /** Returns a buffer that nobody reads any more. */
+  giveBack(buffer: Buffer): void {
+    if (this.#idle.length < this.countMax) this.#idle.push(buffer);
+    this.drop();
+  }
+
+  /** Drops a buffer that an aborted call may still read. */
+  drop(): void {
+    this.#lentCount--;
+    // Without uploads no memory is kept for them.
+    if (this.#lentCount === 0) this.#idle.length = 0;
+    this.#returned.notify();
+  }
+}
+
+/** A part whose bytes no longer change. */
+export interface GatheredPart {
+  readonly offset: number;
+  readonly bytes: Uint8Array;
+  /** The buffer that holds the bytes. */
+  readonly buffer: Buffer;
+  /** Returns the content hash of the bytes alone. */
+  digest(): string;
+}
 
 /**
  * Sends the parts of one upload session, several in parallel. Calls `fail` with the first failure; `fail` must abort
@@ -9,8 +55,8 @@ import type { UploadCalls, UploadSession } from './upload-calls.ts';
 export class PartSender {
   readonly #session: Promise<UploadSession>;
   readonly #underWay = new Set<Promise<void>>();
-  /** Parts whose buffers belong to `buffers`. */
-  readonly #parts = new Set<Part>();
+  /** The buffers that were taken from `buffers`. */
+  readonly #taken = new Set<Buffer>();
 
   constructor(
     private readonly calls: Pick<UploadCalls, 'startSession' | 'appendSession'>,
@@ -23,17 +69,16 @@ export class PartSender {
     this.#session.catch(fail);
   }
 
-  /** Returns an empty part at `offset`, once fewer than `inFlightMax` parts are under way. */
-  async newPart(offset: number, onBlock: (sha256: Buffer) => void): Promise<Part> {
+  /** Takes a buffer for the next part, once fewer than `inFlightMax` parts are under way. */
+  async takeBuffer(): Promise<Buffer> {
     while (this.#underWay.size >= this.inFlightMax) await Promise.race(this.#underWay);
-    const buffer = await this.buffers.take(() => this.#parts.size, this.signal);
-    const part = new Part(offset, buffer.length, buffer, onBlock);
-    this.#parts.add(part);
-    return part;
+    const buffer = await this.buffers.take(() => this.#taken.size, this.signal);
+    this.#taken.add(buffer);
+    return buffer;
   }
 
   /** Starts to send a part that is not the last one. */
-  send(part: Part): void {
+  send(part: GatheredPart): void {
     const sending: Promise<void> = this.#append(part, false)
       .catch(this.fail)
       .finally(() => this.#underWay.delete(sending));
@@ -41,7 +86,7 @@ export class PartSender {
   }
 
   /** Sends the last part, which closes the session, once all others have arrived. Rejects with the first failure. */
-  async close(last: Part): Promise<UploadSession> {
+  async close(last: GatheredPart): Promise<UploadSession> {
     await Promise.all(this.#underWay);
     this.signal.throwIfAborted();
     await this.#append(last, true);
@@ -50,14 +95,14 @@ export class PartSender {
 
   /** Drops the buffers that were not given back. They are not reused, because aborted calls may still read them. */
   release(): void {
-    for (const _part of this.#parts) this.buffers.drop();
-    this.#parts.clear();
+    for (const _buffer of this.#taken) this.buffers.drop();
+    this.#taken.clear();
   }
 
-  async #append(part: Part, last: boolean): Promise<void> {
-    const { offset, bytes } = part;
+  async #append(part: GatheredPart, last: boolean): Promise<void> {
+    const { offset, bytes, buffer } = part;
     const contentHash = part.digest();
     await this.calls.appendSession(await this.#session, { offset, bytes, last, contentHash }, this.signal);
-    if (this.#parts.delete(part)) this.buffers.giveBack(part.buffer);
+    if (this.#taken.delete(buffer)) this.buffers.giveBack(buffer);
   }
 }

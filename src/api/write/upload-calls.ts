@@ -40,8 +40,16 @@ export interface SessionCommit {
 
 /** The service's calls that write content, each retried until its outcome is final. Only `src/api/write` uses them. */
 export interface UploadCalls {
-  /** `upload` in one call, at most 150 MiB. The service compares the bytes' hash before it commits. */
-  upload(path: Path, body: Uint8Array, options: CommitOptions, signal?: AbortSignal): Promise<FileEntry>;
+  /**
+   * `upload` in one call, at most 150 MiB. The service compares the bytes' hash before it commits: `contentHash`, computed
+   * from them when absent.
+   */
+  upload(
+    path: Path,
+    body: Uint8Array,
+    options: CommitOptions & { readonly contentHash?: string },
+    signal?: AbortSignal,
+  ): Promise<FileEntry>;
   /**
    * How many `upload` calls the service accepts in parallel, as far as is known. With 1, which is what a service
    * gets that refused a second one, files are committed sooner in a batch.

@@ -1,7 +1,5 @@
-import { momentNow } from '../../util/clock.ts';
 import { contentHashOf } from '../../util/content-hash.ts';
 import type {
-  UploadArg,
   UploadSessionAppendArg,
   UploadSessionStartArg,
   UploadSessionStartResult,
@@ -9,9 +7,9 @@ import type {
 import type { Client } from '../context.ts';
 import { ApiError } from '../errors.ts';
 import type { CallFailure } from '../failure.ts';
-import { COMMIT_TIMEOUT, parsed, readNull, uploadRequest } from '../request.ts';
-import { commitBy, commitInfo } from './commit.ts';
-import { finishArg, finishBatch } from './finish-batch.ts';
+import { parsed, readNull, uploadRequest } from '../request.ts';
+import { singleCommitsOf } from './commit.ts';
+import { finishBatch } from './finish-batch.ts';
 import { SessionPool } from './session-pool.ts';
 import { stage } from './staging.ts';
 import type { UploadCalls, UploadPart, UploadSession } from './upload-calls.ts';
@@ -23,15 +21,7 @@ export function uploadCallsOf(client: Client): UploadCalls {
   const { caller } = client;
   const pool = new SessionPool(client);
   return {
-    async upload(path, body, options, signal) {
-      const contentHash = contentHashOf(body);
-      const arg: UploadArg = { ...commitInfo(client, path, options), content_hash: contentHash };
-      const commit = { path, options, sizeBytes: body.length, contentHash, started: momentNow(client.clock) };
-      const request = uploadRequest('files/upload', arg, body);
-      return commitBy(client, commit, { request, lane: 'upload', signal });
-    },
-
-    uploadsAtOnce: () => caller.uploadsAtOnce,
+    ...singleCommitsOf(client),
 
     // A lost answer leaves an empty session behind, which lapses; the retry starts another one.
     startSession(signal) {
@@ -51,17 +41,6 @@ export function uploadCallsOf(client: Client): UploadCalls {
     async appendSession(session, part, signal) {
       let rest: UploadPart | undefined = part;
       while (rest) rest = await append(client, session, rest, signal);
-    },
-
-    // A commit uses its session up, so a retry after a lost answer is refused: `commitBy` looks for the file then.
-    async finishSession(commit, signal) {
-      const call = uploadRequest('files/upload_session/finish', finishArg(client, commit), EMPTY);
-      const request = { ...call, answerTimeout: COMMIT_TIMEOUT };
-      return commitBy(
-        client,
-        { ...commit, started: momentNow(client.clock) },
-        { request, lane: 'commit', signal },
-      );
     },
 
     stageContents: (contents, signal) => stage(client, pool, contents, signal),

@@ -2,13 +2,13 @@ import { BodyReader } from '../../util/body-reader.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
 import type { Log } from '../../util/log.ts';
 import type { Path } from '../../util/path.ts';
+import type { Client } from '../context.ts';
 import { ApiError, isApiFailure } from '../errors.ts';
 import type { FileEntry, Remote, RemoteWriteOptions } from '../remote.ts';
-import type { CommitLane } from './commit-lane.ts';
-import { Part } from './part.ts';
-import { PartBuffers } from './part-buffers.ts';
-import { PartSender } from './part-sender.ts';
+import { CommitLane } from './commit-lane.ts';
+import { type GatheredPart, PartBuffers, PartSender } from './part-sender.ts';
 import type { CommitOptions, UploadCalls, UploadSession } from './upload-calls.ts';
+import { uploadCallsOf } from './upload-routes.ts';
 
 export interface UploadLimits {
   /** Size of one part of a session, in bytes: a multiple of 4 MiB. */
@@ -27,6 +27,16 @@ export const UPLOAD_LIMITS: UploadLimits = { partBytes: 2 * BLOCK_BYTES, inFligh
 
 /** Size of the first buffer of a body of unknown length, in bytes. */
 const FIRST_BUFFER_BYTES = 64 * 1024;
+
+/**
+ * Returns the method that writes files: the uploader reads a body into an `upload` call or the parts of a session, the
+ * commit lane decides when a file is committed and with which others.
+ */
+export function writesOf(client: Client): Pick<Remote, 'write'> {
+  const calls = uploadCallsOf(client);
+  const uploader = new Uploader(calls, new CommitLane(calls, client.clock), client.log);
+  return { write: uploader.write.bind(uploader) };
+}
 
 /** Sends bodies to the service: a short one in a single call, a longer one as the parts of a session. */
 export class Uploader {
@@ -115,15 +125,20 @@ class Upload {
   async #storeLong(first?: Part): Promise<FileEntry> {
     const sender = this.newSender();
     try {
-      let part = first ?? (await sender.newPart(0, this.#addBlock));
+      let part = first ?? (await this.#newPart(sender, 0));
       while (!(await this.#fill(part))) {
         sender.send(part);
-        part = await sender.newPart(part.end, this.#addBlock);
+        part = await this.#newPart(sender, part.end);
       }
       return await this.#commit(await sender.close(part));
     } finally {
       sender.release();
     }
+  }
+
+  async #newPart(sender: PartSender, offset: number): Promise<Part> {
+    const buffer = await sender.takeBuffer();
+    return new Part(offset, buffer.length, buffer, this.#addBlock);
   }
 
   /** Commits all that was received. */
@@ -167,4 +182,61 @@ class Upload {
   }
 
   readonly #addBlock = (sha256: Buffer): void => void this.#whole.addBlock(sha256);
+}
+
+/** A part of a file whose bytes are gathered and hashed as they come. */
+class Part implements GatheredPart {
+  readonly #hasher: ContentHasher;
+  #buffer: Buffer;
+  sizeBytes = 0;
+
+  /** Starts in `buffer` and grows up to `sizeBytesMax`. Calls `onBlock` with the hash of each block. */
+  constructor(
+    readonly offset: number,
+    private readonly sizeBytesMax: number,
+    buffer: Buffer,
+    onBlock: (sha256: Buffer) => void,
+  ) {
+    this.#buffer = buffer;
+    this.#hasher = new ContentHasher(onBlock);
+  }
+
+  get isFull(): boolean {
+    return this.sizeBytes === this.sizeBytesMax;
+  }
+
+  get end(): number {
+    return this.offset + this.sizeBytes;
+  }
+
+  get buffer(): Buffer {
+    return this.#buffer;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.sizeBytes);
+  }
+
+  /** Copies as much of `chunk` as fits, and returns the rest. */
+  add(chunk: Uint8Array): Uint8Array {
+    const piece = chunk.subarray(0, this.sizeBytesMax - this.sizeBytes);
+    this.#makeRoom(this.sizeBytes + piece.length);
+    this.#buffer.set(piece, this.sizeBytes);
+    this.#hasher.update(piece);
+    this.sizeBytes += piece.length;
+    return chunk.subarray(piece.length);
+  }
+
+  /** Ends the part and returns the content hash of its bytes alone. */
+  digest(): string {
+    return this.#hasher.digest();
+  }
+
+  #makeRoom(neededBytes: number): void {
+    if (neededBytes <= this.#buffer.length) return;
+    const larger = Math.max(neededBytes, this.#buffer.length * 2);
+    const buffer = Buffer.allocUnsafeSlow(Math.min(larger, this.sizeBytesMax));
+    buffer.set(this.bytes);
+    this.#buffer = buffer;
+  }
 }

@@ -54,6 +54,14 @@ describe('single uploads', () => {
     });
   });
 
+  test('an upload sends the content hash that was computed while its body was read', async () => {
+    scripted.service.on(UPLOAD, uploaded);
+    const contentHash = contentHashOf(Buffer.from('the bytes before they were damaged in memory'));
+    const damaged = scripted.uploads.upload(at('/f'), BODY, { mode: { if: 'any' }, contentHash });
+    await expect(damaged).rejects.toMatchObject({ failure: 'hash-mismatch' });
+    expect(scripted.service.calls[0]?.arg).toMatchObject({ content_hash: contentHash });
+  });
+
   test('an upload of 3 MB arrives complete, also when it is repeated', async () => {
     const big = new Uint8Array(3_000_001).map((_, index) => index % 251);
     const content_hash = contentHashOf(big);

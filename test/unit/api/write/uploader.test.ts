@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CommitLane } from '../../../../src/api/write/commit-lane.ts';
-import type { CommitRequest } from '../../../../src/api/write/queued-commit.ts';
+import { CommitLane, type CommitRequest } from '../../../../src/api/write/commit-lane.ts';
 import { UPLOAD_LIMITS, Uploader, type UploadLimits } from '../../../../src/api/write/uploader.ts';
 import { systemClock } from '../../../../src/util/clock.ts';
-import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
+import { BLOCK_BYTES, contentHashOf } from '../../../../src/util/content-hash.ts';
 import { silentLog } from '../../../../src/util/log.ts';
 import { pathOf } from '../../../../src/util/path.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
@@ -47,7 +46,7 @@ describe('bodies of one block', () => {
     expect(bytes.equals(remote.contentAt(PATH) ?? Buffer.alloc(0))).toBe(true);
   });
 
-  test('an upload passes on its mode and modification time', async () => {
+  test('an upload passes on its mode, its modification time and the hash of its body', async () => {
     const { remote, uploader } = setUp();
     const seen: unknown[] = [];
     remote.upload = async (path, body, options) => {
@@ -58,7 +57,8 @@ describe('bodies of one block', () => {
       mode: { if: 'rev', rev: 'r' },
       modifiedMs: 5000,
     });
-    expect(seen).toEqual([{ mode: { if: 'rev', rev: 'r' }, modifiedMs: 5000 }]);
+    const contentHash = contentHashOf(Buffer.from('x'));
+    expect(seen).toEqual([{ mode: { if: 'rev', rev: 'r' }, modifiedMs: 5000, contentHash }]);
   });
 });
 
