@@ -1,6 +1,6 @@
 import { type Config, controlSocketIn } from '../config/configuration.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
-import { clientOf } from '../dav/clients.ts';
+import { clientNameOf } from '../dav/clients.ts';
 import { createDavHandler } from '../dav/handler.ts';
 import { startControl } from '../http/control.ts';
 import type { User } from '../http/credentials.ts';
@@ -44,7 +44,7 @@ export async function startGateway(config: Config, log: Log, thread?: ServiceThr
   const close = () => withinGrace({ clock: systemClock, log }, (over) => opened.close(over));
   try {
     const { users, madeUpPassword } = await loginsOf(config);
-    const metrics = createMetrics((request) => clientOf(request).name);
+    const metrics = createMetrics(clientNameOf);
     const served = await openDrives(config, { log, meter: metrics.meter, opened, thread });
     // The locks in a shared Redis can be read by any process; those in SQLite only through the running one.
     if (config.redisUrl === undefined) {
@@ -68,11 +68,10 @@ interface Serving {
 }
 
 function serve(config: Config, { users, served, metrics, log }: Serving): Promise<GatewayServer> {
-  const handle = createDavHandler({ clock: systemClock, log });
   const { drives, embedded, blockCacheBytes } = served;
   const gauges = () => [...drives.values()].map((drive) => drive.gauges());
   metrics.watch({ drives: gauges, blockCacheBytes });
-  const [sole] = drives.values();
+  const exposed = [...drives].map(([name, { files }]) => [name, { files, state: files.state }] as const);
   return startGatewayServer({
     ...config.listen,
     tls: config.tls,
@@ -84,12 +83,7 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     health: () => healthOf(gauges()),
     openRoute: embedded && createLinkProxy(embedded.url, log),
     log,
-    handle: (exchange, { user }) => {
-      const drive = user ? drives.get(user.drive) : sole;
-      if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
-      const { files } = drive;
-      return handle(exchange, { principal: user?.name ?? '', drive: { files, state: files.state } });
-    },
+    handle: createDavHandler({ clock: systemClock, log, drives: new Map(exposed) }),
   });
 }
 

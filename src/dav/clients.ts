@@ -68,3 +68,8 @@ export function clientOf({ headers }: Pick<IncomingMessage, 'headers'>): Client 
   const agent = headers['user-agent'] ?? '';
   return CLIENTS.find((client) => client.agent.test(agent)) ?? ORDINARY;
 }
+
+/** Returns the name of the client program, for statistics. */
+export function clientNameOf(request: Pick<IncomingMessage, 'headers'>): string {
+  return clientOf(request).name;
+}

@@ -5,7 +5,6 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Path } from '../util/path.ts';
 import type { PropfindCache } from './answers/propfind-cache.ts';
-import type { Client } from './clients.ts';
 import type { Exchange } from './exchange.ts';
 import type { FailedPuts } from './failed-puts.ts';
 import type { RequestBody } from './request-body.ts';
@@ -31,7 +30,6 @@ export interface Context {
   readonly hasTrailingSlash: boolean;
   /** The user's name; `''` on a drive without users. */
   readonly principal: string;
-  readonly client: Client;
   readonly drive: Drive;
   readonly clock: Clock;
   readonly log: Log;

@@ -3,7 +3,7 @@ import { StateUnavailable, StateUnwritable } from '../state/errors.ts';
 import { JournalFull } from '../state/journal.ts';
 import type { Log } from '../util/log.ts';
 import { XML_DECLARATION, XML_TYPE } from './answers/multistatus.ts';
-import type { Client } from './clients.ts';
+import { type Client, clientOf } from './clients.ts';
 import { ALLOWED_SOMEWHERE, DavError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { DAVGATE_NAMESPACE } from './properties/property-names.ts';
@@ -11,14 +11,10 @@ import { isServiceFailure, refusalOf } from './status.ts';
 import { escapeText } from './xml/xml-writer.ts';
 
 /** Answers a request that failed with `error`, and logs failures that are not the client's. */
-export async function answerFailure(
-  exchange: Exchange,
-  { client, log }: { readonly client: Client; readonly log: Log },
-  error: unknown,
-): Promise<void> {
+export async function answerFailure(exchange: Exchange, log: Log, error: unknown): Promise<void> {
   const { request, response, requestId, signal } = exchange;
   if (signal.aborted || response.destroyed) return;
-  const refusal = withAllow(refusalFor(error, client, requestId));
+  const refusal = withAllow(refusalFor(error, clientOf(request), requestId));
   const isExpected =
     error instanceof DavError || (error instanceof FileError && !isServiceFailure(error.fault));
   if (!isExpected || response.headersSent)

@@ -3,7 +3,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { PropfindCache } from './answers/propfind-cache.ts';
-import { clientOf } from './clients.ts';
 import type { Drive, Method } from './context.ts';
 import { ALLOWED_SOMEWHERE, DavError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -26,18 +25,19 @@ import { XmlReader } from './xml/xml-reader.ts';
 export interface DavHandlerOptions {
   readonly clock: Clock;
   readonly log: Log;
+  /** The drives by name. Requests without a user are for the first one. */
+  readonly drives: ReadonlyMap<string, Drive>;
   /** Makes lock tokens. */
   readonly randomUuid?: () => string;
 }
 
-/** The authenticated user, and the drive that the request is for. */
+/** The user that a request was admitted for. */
 interface Access {
-  /** `''` on a drive without users. */
-  readonly principal: string;
-  readonly drive: Drive;
+  /** `undefined` when the drive is open to all. */
+  readonly user: { readonly name: string; readonly drive: string } | undefined;
 }
 
-/** Answers one authenticated request. Never throws. */
+/** Answers one authenticated request. Throws only for a user without a drive. */
 export type DavHandler = (exchange: Exchange, access: Access) => Promise<void>;
 
 interface MethodEntry {
@@ -65,23 +65,31 @@ const METHODS: ReadonlyMap<string, MethodEntry> = new Map([
 /** Methods of HTTP and of WebDAV extensions: refused with 405. Any other is unknown and refused with 501. */
 const UNSUPPORTED_METHODS = new Set(['POST', 'PATCH', 'TRACE', 'REPORT', 'SEARCH', 'ACL', 'MKCALENDAR']);
 
-/** Creates the handler of the WebDAV protocol, for any number of drives. */
-export function createDavHandler({ clock, log, randomUuid = randomUUID }: DavHandlerOptions): DavHandler {
+/** Creates the handler of the WebDAV protocol. */
+export function createDavHandler({
+  clock,
+  log,
+  drives,
+  randomUuid = randomUUID,
+}: DavHandlerOptions): DavHandler {
+  const [firstDrive] = drives.values();
   const failedPuts = new FailedPuts(clock);
   const propfindCache = new PropfindCache();
   const xml = new XmlReader();
   const shared = { clock, log, randomUuid, failedPuts, propfindCache, xml };
-  return async (exchange, { principal, drive }) => {
+  return async (exchange, { user }) => {
     const { request, signal } = exchange;
-    const client = clientOf(request);
+    const drive = user ? drives.get(user.drive) : firstDrive;
+    if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
+    const principal = user?.name ?? '';
     const body = new RequestBody(exchange);
     try {
       const method = methodOf(request);
       const url = urlOf(request);
       if (method.body === 'ignored') await body.ignore();
-      await method.run({ exchange, request, body, signal, ...url, principal, client, drive, ...shared });
+      await method.run({ exchange, request, body, signal, ...url, principal, drive, ...shared });
     } catch (error) {
-      await answerFailure(exchange, { client, log }, error);
+      await answerFailure(exchange, log, error);
     }
   };
 }

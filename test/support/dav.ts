@@ -70,7 +70,12 @@ export async function startDav(
   const errors: LogFields[] = [];
   let uuids = 0;
   const randomUuid = () => `00000000-0000-4000-8000-${(++uuids).toString().padStart(12, '0')}`;
-  const handle = createDavHandler({ clock, log: logInto(errors), randomUuid });
+  const handle = createDavHandler({
+    clock,
+    log: logInto(errors),
+    drives: new Map([['d', drive]]),
+    randomUuid,
+  });
   const open = new Set<ServerResponse>();
   const listener = await startGatewayServer({
     host: '127.0.0.1',
@@ -83,7 +88,7 @@ export async function startDav(
       const { request, response } = exchange;
       open.add(response);
       response.once('close', () => open.delete(response));
-      return handle(exchange, { principal: String(request.headers[USER] ?? 'ann'), drive });
+      return handle(exchange, { user: { name: String(request.headers[USER] ?? 'ann'), drive: 'd' } });
     },
   });
   const { port } = listener;

@@ -123,14 +123,13 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     ...(staleMs !== undefined && { staleMs }),
     ...(writeBack && { journal: await journals.drive('d') }),
   });
-  const { state } = files;
-  const handle = createDavHandler({ clock, log });
+  const drives = new Map([['d', { files, state: files.state }]]);
   const listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
     users: undefined,
     log,
-    handle: (exchange) => handle(exchange, { principal: '', drive: { files, state } }),
+    handle: createDavHandler({ clock, log, drives }),
   });
   return {
     url: `http://127.0.0.1:${listener.port}`,

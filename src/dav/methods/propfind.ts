@@ -10,6 +10,7 @@ import {
   sendMultistatus,
 } from '../answers/multistatus.ts';
 import type { PropfindCache } from '../answers/propfind-cache.ts';
+import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
@@ -57,7 +58,8 @@ export async function propfind(context: Context): Promise<void> {
 }
 
 async function selectionOf(context: Context): Promise<PropertySelection> {
-  const { exchange, request, client, body, xml, propfindCache } = context;
+  const { exchange, request, body, xml, propfindCache } = context;
+  const client = clientOf(request);
   const bytes = body.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(body, BODY_LIMITS);
   const prefersMinimal = /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(
     String(request.headers['prefer'] ?? ''),

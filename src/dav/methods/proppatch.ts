@@ -2,6 +2,7 @@ import { FileError } from '../../drive/errors.ts';
 import type { Entry } from '../../drive/files.ts';
 import { type DeadProperty, PropertiesFull, type PropertyChange } from '../../state/properties.ts';
 import { answerMultistatus, propstatXml, responseXml } from '../answers/multistatus.ts';
+import { clientOf } from '../clients.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
@@ -134,10 +135,10 @@ function inverse(change: PropertyChange, before: readonly DeadProperty[]): Prope
   return old ? { set: old } : { remove: { namespace, name } };
 }
 
-function refusalOf(error: unknown, { client }: Context): RefusedChange {
+function refusalOf(error: unknown, { request }: Context): RefusedChange {
   if (error instanceof PropertiesFull) return { kind: 'refused', status: 507, reason: error.message };
   if (error instanceof FileError)
-    return { kind: 'refused', status: statusOf(error, client), reason: error.message };
+    return { kind: 'refused', status: statusOf(error, clientOf(request)), reason: error.message };
   throw error;
 }
 

@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { Entry, FileEntry, WriteMode, Written } from '../../drive/files.ts';
 import { onAbort } from '../../util/abort.ts';
 import { endedBy } from '../../util/body-reader.ts';
+import { clientOf } from '../clients.ts';
 import { checkConditions, type MetConditions, requireParent } from '../conditions/preconditions.ts';
 import { entityTagOf } from '../conditions/validators.ts';
 import type { Context } from '../context.ts';
@@ -79,7 +80,7 @@ async function write(
   const { drive, path, body, request } = context;
   const modifiedMs = mtimeOf(request.headers);
   const sizeBytes = body.announcedBytes;
-  const isFirstHalf = !entry && sizeBytes === 0 && !body.isChunked && context.client.createsEmptyFirst;
+  const isFirstHalf = !entry && sizeBytes === 0 && !body.isChunked && clientOf(request).createsEmptyFirst;
   if (isFirstHalf && modifiedMs === undefined && mode.if === 'any') {
     const placeholder = await drive.files.keepPlaceholder(path, PLACEHOLDER_MS);
     // Otherwise another client has created the file, and this PUT empties it.

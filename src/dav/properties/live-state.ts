@@ -2,6 +2,7 @@ import { FileError } from '../../drive/errors.ts';
 import type { Entry, SharedLink } from '../../drive/files.ts';
 import type { Lock } from '../../state/locks.ts';
 import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
 import { hrefOf } from '../resource-url.ts';
 import { statusOf } from '../status.ts';
@@ -106,13 +107,13 @@ async function linksOf(
 
 /** A failure to load a link affects only that property. */
 async function linkOf(
-  { drive, signal, client }: Context,
+  { drive, signal, request }: Context,
   entry: Entry,
 ): Promise<SharedLink | UnavailableProperty | undefined> {
   try {
     return await drive.files.sharedLink(entry.path, signal);
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
-    return new UnavailableProperty(statusOf(error, client), error.message);
+    return new UnavailableProperty(statusOf(error, clientOf(request)), error.message);
   }
 }
