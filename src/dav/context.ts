@@ -7,7 +7,6 @@ import type { Path } from '../util/path.ts';
 import type { PropfindCache } from './answers/propfind-cache.ts';
 import type { Exchange } from './exchange.ts';
 import type { FailedPuts } from './failed-puts.ts';
-import type { RequestBody } from './request-body.ts';
 import type { XmlReader } from './xml/xml-reader.ts';
 
 /** A drive as the protocol sees it. */
@@ -19,9 +18,8 @@ export interface Drive {
 /** The parts that a method may use to answer one request. */
 export interface Context {
   readonly exchange: Exchange;
-  /** The request of `exchange`. Its body is read through `body`. */
+  /** The request of `exchange`, which reads its body. */
   readonly request: IncomingMessage;
-  readonly body: RequestBody;
   /** The signal of `exchange`. */
   readonly signal: AbortSignal;
   /** The path in the request line, decoded once. */

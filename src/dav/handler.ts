@@ -18,7 +18,7 @@ import { propfind } from './methods/propfind.ts';
 import { proppatch } from './methods/proppatch.ts';
 import { put } from './methods/put.ts';
 import { unlock } from './methods/unlock.ts';
-import { RequestBody } from './request-body.ts';
+import { ignoreBody } from './request.ts';
 import { parseResourceUrl, type ResourceUrl } from './resource-url.ts';
 import { XmlReader } from './xml/xml-reader.ts';
 
@@ -82,12 +82,11 @@ export function createDavHandler({
     const drive = user ? drives.get(user.drive) : firstDrive;
     if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
     const principal = user?.name ?? '';
-    const body = new RequestBody(exchange);
     try {
       const method = methodOf(request);
       const url = urlOf(request);
-      if (method.body === 'ignored') await body.ignore();
-      await method.run({ exchange, request, body, signal, ...url, principal, drive, ...shared });
+      if (method.body === 'ignored' && hasBody(request)) await ignoreBody(exchange);
+      await method.run({ exchange, request, signal, ...url, principal, drive, ...shared });
     } catch (error) {
       await answerFailure(exchange, log, error);
     }
@@ -101,6 +100,11 @@ function methodOf({ method = '' }: IncomingMessage): MethodEntry {
   throw new DavError(status, `${method} is not supported; Allow lists the methods that are`, {
     headers: { Allow: ALLOWED_SOMEWHERE },
   });
+}
+
+/** Returns false for a request that surely has no body, as most have none (RFC 9112 §6.3). */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
 /** `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7). */

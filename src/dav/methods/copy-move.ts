@@ -6,7 +6,7 @@ import { checkConditions, type MetConditions, requireParent } from '../condition
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import { depthOf, destinationOf, mtimeOf, overwriteOf } from '../request-headers.ts';
+import { depthOf, destinationOf, mtimeOf, overwriteOf } from '../request.ts';
 import { hrefOf } from '../resource-url.ts';
 
 /** COPY (RFC 4918 §9.8). */

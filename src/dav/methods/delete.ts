@@ -3,7 +3,7 @@ import { checkConditions } from '../conditions/preconditions.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import { depthOf } from '../request-headers.ts';
+import { depthOf } from '../request.ts';
 
 /** DELETE (RFC 4918 §9.6): removes a file, or a folder with everything below it, or nothing at all. */
 export async function remove(context: Context): Promise<void> {

@@ -21,7 +21,7 @@ import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { lockDiscoveryXml, parseLockInfo } from '../locks/lock-xml.ts';
 import { lockRootHref, withRequestLock } from '../locks/request-lock.ts';
-import { depthOf, lockTimeoutSeconds } from '../request-headers.ts';
+import { depthOf, lockTimeoutSeconds } from '../request.ts';
 import { hrefOf } from '../resource-url.ts';
 import type { XmlElement } from '../xml/xml-element.ts';
 
@@ -30,7 +30,7 @@ const CLAIM_WAIT_MS = 2_000;
 
 /** LOCK (RFC 4918 §9.10): creates a lock, or refreshes one if the body is empty. */
 export async function lock(context: Context): Promise<void> {
-  const root = await context.xml.read(context.body);
+  const root = await context.xml.read(context.exchange.body());
   if (root) await create(context, root);
   else await refresh(context);
 }

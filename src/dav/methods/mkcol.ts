@@ -2,12 +2,13 @@ import { checkConditions, requireParent } from '../conditions/preconditions.ts';
 import type { Context } from '../context.ts';
 import { methodNotAllowed } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
+import { refuseBody } from '../request.ts';
 import { hrefOf } from '../resource-url.ts';
 
 /** MKCOL (RFC 4918 §9.3). rclone sends one before each upload, so an existing folder costs no call of the service. */
 export async function mkcol(context: Context): Promise<void> {
   const { drive, path, signal } = context;
-  await context.body.refuse();
+  await refuseBody(context.exchange);
   const entry = await drive.files.stat(path, signal);
   if (entry) throw methodNotAllowed(`${path} already exists: it is a ${entry.kind}`, entry);
   const conditions = await checkConditions(context, entry);

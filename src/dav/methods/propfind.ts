@@ -16,7 +16,7 @@ import { DavError } from '../errors.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import { loadLiveState } from '../properties/live-state.ts';
 import { PropertySelection, parsePropfind } from '../properties/property-selection.ts';
-import { depthOf } from '../request-headers.ts';
+import { announcedBytes, depthOf } from '../request.ts';
 import { encodeSegment, requestHref } from '../resource-url.ts';
 import { readXmlBytes, type XmlLimits } from '../xml/xml-reader.ts';
 import { escapeText } from '../xml/xml-writer.ts';
@@ -58,9 +58,9 @@ export async function propfind(context: Context): Promise<void> {
 }
 
 async function selectionOf(context: Context): Promise<PropertySelection> {
-  const { exchange, request, body, xml, propfindCache } = context;
+  const { exchange, request, xml, propfindCache } = context;
   const client = clientOf(request);
-  const bytes = body.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(body, BODY_LIMITS);
+  const bytes = announcedBytes(request) === 0 ? NO_BYTES : await readXmlBytes(exchange.body(), BODY_LIMITS);
   const prefersMinimal = /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(
     String(request.headers['prefer'] ?? ''),
   );

@@ -11,7 +11,7 @@ import { DavError, methodNotAllowed } from '../errors.ts';
 import { httpDate } from '../http-date.ts';
 import { type RequestLock, withRequestLock } from '../locks/request-lock.ts';
 import { checksumsProperty } from '../properties/checksums.ts';
-import { mtimeOf } from '../request-headers.ts';
+import { announcedBytes, isChunked, mtimeOf } from '../request.ts';
 import { hrefOf } from '../resource-url.ts';
 
 /** How long a placeholder waits for its content, in ms. Explorer and Finder send it after a second or two. */
@@ -77,10 +77,10 @@ async function write(
   mode: WriteMode,
   lock: RequestLock,
 ): Promise<Written> {
-  const { drive, path, body, request } = context;
+  const { drive, path, exchange, request } = context;
   const modifiedMs = mtimeOf(request.headers);
-  const sizeBytes = body.announcedBytes;
-  const isFirstHalf = !entry && sizeBytes === 0 && !body.isChunked && clientOf(request).createsEmptyFirst;
+  const sizeBytes = announcedBytes(request);
+  const isFirstHalf = !entry && sizeBytes === 0 && !isChunked(request) && clientOf(request).createsEmptyFirst;
   if (isFirstHalf && modifiedMs === undefined && mode.if === 'any') {
     const placeholder = await drive.files.keepPlaceholder(path, PLACEHOLDER_MS);
     // Otherwise another client has created the file, and this PUT empties it.
@@ -91,7 +91,9 @@ async function write(
     ...(sizeBytes !== undefined && { sizeBytes }),
     ...(modifiedMs !== undefined && { modifiedMs }),
   };
-  const whole = endedBy(verifiedBody(body, digestsIn(request.headers)), () => lock.requireUnbroken());
+  const whole = endedBy(verifiedBody(exchange.body(), digestsIn(request.headers)), () =>
+    lock.requireUnbroken(),
+  );
   return drive.files.write(path, whole, options, bodySignal(context));
 }
 

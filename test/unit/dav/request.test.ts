@@ -1,13 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { DavError } from '../../../src/dav/errors.ts';
-import {
-  depthOf,
-  lockTimeoutSeconds,
-  lockTokenOf,
-  mtimeOf,
-  overwriteOf,
-} from '../../../src/dav/request-headers.ts';
+import { depthOf, lockTimeoutSeconds, lockTokenOf, mtimeOf, overwriteOf } from '../../../src/dav/request.ts';
 
 const headers = (name: string, value: string | undefined): IncomingHttpHeaders =>
   value === undefined ? {} : { [name]: value };

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { DavError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { authorityOf, parseResourceUrl, type ResourceUrl } from './resource-url.ts';
@@ -103,4 +103,59 @@ export function mtimeOf(headers: IncomingHttpHeaders): number | undefined {
   const seconds = Number(text);
   if (seconds < MTIME_SECONDS_MIN || seconds > MTIME_SECONDS_MAX) return undefined;
   return Math.floor(seconds * 1000);
+}
+
+/** Maximum size of a body that is read only to keep the connection usable, in bytes. */
+const IGNORED_BODY_BYTES_MAX = 1024 * 1024;
+
+type RequestWithBody = Pick<Exchange, 'request' | 'body'>;
+
+/** Returns the length of the body that the headers announce, in bytes; `undefined` for a chunked body without one. */
+export function announcedBytes(request: IncomingMessage): number | undefined {
+  const { headers } = request;
+  if (!isChunked(request)) return Number(headers['content-length'] ?? 0);
+  // Finder sends chunks and announces their total length in this header.
+  const expected = String(headers['x-expected-entity-length'] ?? '').trim();
+  return /^\d{1,15}$/.test(expected) ? Number(expected) : undefined;
+}
+
+export function isChunked({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined;
+}
+
+/** Throws `DavError` 415 if there is a body. */
+export async function refuseBody(exchange: RequestWithBody): Promise<void> {
+  const { request } = exchange;
+  // Some clients announce chunks and send none.
+  const isAbsent = isChunked(request) ? await isEmpty(exchange.body()) : announcedBytes(request) === 0;
+  if (isAbsent) return;
+  throw new DavError(415, `${request.method} takes no body; send the request without one`);
+}
+
+/** Reads the body and discards it, so that the connection stays usable. Throws `DavError` 413 above the limit. */
+export async function ignoreBody(exchange: RequestWithBody): Promise<void> {
+  const { request } = exchange;
+  if (!isChunked(request)) {
+    const sizeBytes = announcedBytes(request) ?? 0;
+    if (sizeBytes === 0) return;
+    requireIgnorable(request, sizeBytes);
+  }
+  let sizeBytes = 0;
+  for await (const piece of exchange.body()) {
+    sizeBytes += piece.length;
+    requireIgnorable(request, sizeBytes);
+  }
+}
+
+function requireIgnorable({ method }: IncomingMessage, sizeBytes: number): void {
+  if (sizeBytes > IGNORED_BODY_BYTES_MAX)
+    throw new DavError(
+      413,
+      `${method} takes no body and ignores one of up to ${IGNORED_BODY_BYTES_MAX} bytes; this one is larger`,
+    );
+}
+
+async function isEmpty(body: AsyncIterable<Uint8Array>): Promise<boolean> {
+  for await (const piece of body) if (piece.length > 0) return false;
+  return true;
 }
