@@ -3,7 +3,8 @@ import type { Clock } from '../util/clock.ts';
 import { silentMeter } from '../util/meter.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfLoss } from './failure.ts';
-import { Http, type HttpAnswer, type HttpRequest, LostConnection } from './http.ts';
+import { Http, type HttpAnswer, type HttpRequest } from './http.ts';
+import { LostConnection } from './lost-connection.ts';
 import { parsed, rpcRequest } from './request.ts';
 import { type Credentials, createTokens, grantErrorIn } from './token.ts';
 

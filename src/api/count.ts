@@ -2,7 +2,7 @@ import { type Clock, elapsedMs } from '../util/clock.ts';
 import type { Meter } from '../util/meter.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure } from './failure.ts';
-import { LostConnection } from './http.ts';
+import { LostConnection } from './lost-connection.ts';
 
 /** Runs `work`, one request of `route`, and reports its outcome to the meter. */
 export async function counted<T>(

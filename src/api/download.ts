@@ -3,7 +3,8 @@ import type { DownloadArg, FileMetadata } from '../wire/files.ts';
 import type { Opened } from './caller.ts';
 import type { Client } from './context.ts';
 import { ApiError } from './errors.ts';
-import { type HttpHead, LostConnection } from './http.ts';
+import type { HttpHead } from './http.ts';
+import { LostConnection } from './lost-connection.ts';
 import type { Download, FileEntry, Remote } from './remote.ts';
 import { downloadRequest, parseHeaderJson } from './request.ts';
 

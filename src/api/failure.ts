@@ -1,7 +1,8 @@
 import type { ErrorBody } from '../wire/files.ts';
 import { ApiError, type ApiFailure } from './errors.ts';
 import { failureOfAuth, failureOfTags } from './failure-table.ts';
-import type { HttpAnswer, HttpHead, LostConnection } from './http.ts';
+import type { HttpAnswer, HttpHead } from './http.ts';
+import type { LostConnection } from './lost-connection.ts';
 import { parsed } from './request.ts';
 import type { FailureReason, RetryableFailure } from './retry.ts';
 

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { ByteSource } from '../util/byte-source.ts';
 import { type Clock, elapsedMs } from '../util/clock.ts';
+import { closedEarly, tooSlow } from './lost-connection.ts';
 
 /** Bytes that are received before they are asked for; beyond them the connection is paused. */
 const QUEUED_BYTES_MAX = 512 * 1024;
@@ -9,10 +10,10 @@ const QUEUED_BYTES_MAX = 512 * 1024;
 const GATHERED_BYTES = 256 * 1024;
 
 /** Minimum number of bytes of a body within its time limit. A slower one comes sooner over a new connection. */
-const PROGRESS_BYTES_MIN = 16 * 1024;
+export const PROGRESS_BYTES_MIN = 16 * 1024;
 
 /**
- * The body of an answer, copied into the reader's buffers. TLS brings it in pieces of 16 KiB; they are gathered, because
+ * The body of a download, copied into the reader's buffers. TLS brings it in pieces of 16 KiB; they are gathered, because
  * a promise for each would cost more than the bytes.
  */
 export class HttpBody implements ByteSource {
@@ -43,7 +44,7 @@ export class HttpBody implements ByteSource {
     });
     body.once('end', () => this.#finish({}));
     body.on('error', (failure) => this.#finish({ failure }));
-    body.once('close', () => this.#finish({ failure: new Error('the answer was closed before its end') }));
+    body.once('close', () => this.#finish({ failure: closedEarly() }));
   }
 
   /** Calls `listener` when the body has been received whole, or its connection is closed. */
@@ -56,19 +57,6 @@ export class HttpBody implements ByteSource {
   async read(into: Uint8Array): Promise<number> {
     const hasBytes = await this.#hasBytes(Math.min(into.length, GATHERED_BYTES));
     return hasBytes ? this.#take(into) : 0;
-  }
-
-  /** Reads all bytes. Throws if there are more than `bytesMax`, and like `read`. */
-  async readWhole(bytesMax: number): Promise<Buffer> {
-    const chunks: Uint8Array[] = [];
-    let sizeBytes = 0;
-    while (await this.#hasBytes(GATHERED_BYTES)) {
-      sizeBytes += this.#queuedBytes;
-      if (sizeBytes > bytesMax) throw new Error(`an answer over ${bytesMax} bytes`);
-      for (const chunk of this.#queue.splice(0)) chunks.push(chunk);
-      this.#taken(this.#queuedBytes);
-    }
-    return Buffer.concat(chunks);
   }
 
   /** Closes the connection, unless the body has been received whole. */
@@ -108,7 +96,7 @@ export class HttpBody implements ByteSource {
     this.#waitedMs += elapsedMs(this.#clock, since);
     this.#waitedBytes += this.#queuedBytes;
     if (this.#waitedBytes < PROGRESS_BYTES_MIN && this.#waitedMs >= this.#silenceMs && !this.#end)
-      throw new Error(`only ${this.#waitedBytes} bytes arrived in ${Math.round(this.#waitedMs / 1000)} s`);
+      throw tooSlow(this.#waitedBytes, this.#waitedMs);
     if (this.#waitedBytes < PROGRESS_BYTES_MIN) return;
     this.#waitedMs = 0;
     this.#waitedBytes = 0;

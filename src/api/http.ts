@@ -5,9 +5,9 @@ import sendRequest from 'undici/lib/api/api-request.js';
 import UndiciPool from 'undici/lib/dispatcher/pool.js';
 import { linkedSignal } from '../util/abort.ts';
 import type { ByteSource } from '../util/byte-source.ts';
-import { type Clock, systemClock } from '../util/clock.ts';
-import { AnswerDeadline } from './answer-deadline.ts';
-import { HttpBody } from './http-body.ts';
+import { type Clock, elapsedMs, type Instant, systemClock } from '../util/clock.ts';
+import { HttpBody, PROGRESS_BYTES_MIN } from './http-body.ts';
+import { closedEarly, LostConnection, lostBy, tooSlow } from './lost-connection.ts';
 
 /** The service's hosts. */
 export type Host = 'base' | 'content' | 'notify';
@@ -42,22 +42,6 @@ export interface HttpStream extends HttpHead, ByteSource {
   cancel(): void;
   /** Calls `listener` when the body has been received whole, or its connection is closed. */
   onClose(listener: () => void): void;
-}
-
-/** The connection was lost before the end of the answer. */
-export class LostConnection extends Error {
-  override readonly name = 'LostConnection';
-
-  constructor(
-    message: string,
-    /** Whether the service may have received the request. */
-    readonly mayHaveArrived: boolean,
-    /** Whether a retry may succeed. It cannot after an untrusted certificate. */
-    readonly passing: boolean,
-    cause: unknown,
-  ) {
-    super(message, { cause });
-  }
 }
 
 export interface HttpTimeouts {
@@ -138,11 +122,13 @@ export class Http {
       const { head, body } = await this.#open(request, life);
       if (head.status !== 200 && head.status !== 206)
         return { ...head, text: await this.#readText(body, life.signal) };
+      const { silenceMs } = this.timeouts;
+      const stream = new HttpBody(body, { clock: this.clock, silenceMs, received: this.#received });
       return {
         ...head,
-        read: (into) => body.read(into).catch((cause) => lost(body, cause, signal)),
-        cancel: () => body.cancel(),
-        onClose: (listener) => body.onClose(listener),
+        read: (into) => stream.read(into).catch((cause) => lost(body, cause, signal)),
+        cancel: () => stream.cancel(),
+        onClose: (listener) => stream.onClose(listener),
       };
     } finally {
       // A long body has no time limit while it makes progress.
@@ -195,14 +181,7 @@ export class Http {
       deadline.headCame();
       const { headers } = answer;
       const header = (name: string) => [headers[name]].flat()[0];
-      const body = new HttpBody(answer.body, {
-        clock: this.clock,
-        silenceMs: this.timeouts.silenceMs,
-        received: (bytes) => {
-          this.#receivedBytes += bytes;
-        },
-      });
-      return { head: { status: answer.statusCode, header }, body };
+      return { head: { status: answer.statusCode, header }, body: answer.body };
     } catch (cause) {
       throw signal.aborted ? signal.reason : lostBy(cause);
     }
@@ -228,15 +207,46 @@ export class Http {
     }
   }
 
-  async #readText(body: HttpBody, signal: AbortSignal): Promise<string> {
-    const bytes = await body.readWhole(ANSWER_BYTES_MAX).catch((cause) => lost(body, cause, signal));
+  readonly #received = (bytes: number): void => {
+    this.#receivedBytes += bytes;
+  };
+
+  async #readText(body: Readable, signal: AbortSignal): Promise<string> {
+    const bytes = await this.#readWhole(body).catch((cause) => lost(body, cause, signal));
     return bytes.toString('utf8');
+  }
+
+  /** Reads all bytes. Throws if there are too many, or when almost none came in the time limit on silence. */
+  #readWhole(body: Readable): Promise<Buffer> {
+    const pieces: Uint8Array[] = [];
+    let sizeBytes = 0;
+    let since = this.clock.instant();
+    let bytesSince = 0;
+    return new Promise((resolve, reject) => {
+      body.on('data', (piece: Uint8Array) => {
+        this.#received(piece.length);
+        pieces.push(piece);
+        sizeBytes += piece.length;
+        bytesSince += piece.length;
+        if (sizeBytes > ANSWER_BYTES_MAX) reject(new Error(`an answer over ${ANSWER_BYTES_MAX} bytes`));
+        const ms = elapsedMs(this.clock, since);
+        if (bytesSince >= PROGRESS_BYTES_MIN) {
+          since = this.clock.instant();
+          bytesSince = 0;
+        } else if (ms >= this.timeouts.silenceMs)
+          // Not at once, because the end may have come with this piece.
+          setImmediate(reject, tooSlow(bytesSince, ms));
+      });
+      body.once('end', () => resolve(Buffer.concat(pieces)));
+      body.on('error', reject);
+      body.once('close', () => reject(closedEarly()));
+    });
   }
 }
 
 /** Throws why a body could not be read. Closes its connection, which would otherwise go on receiving. */
-function lost(body: HttpBody, cause: unknown, signal: AbortSignal): never {
-  body.cancel();
+function lost(body: Readable, cause: unknown, signal: AbortSignal): never {
+  body.destroy();
   throw signal.aborted ? signal.reason : lostBy(cause);
 }
 
@@ -256,21 +266,54 @@ function lengthOf(body: string | Uint8Array | undefined): Record<string, string>
   return { 'content-length': String(typeof body === 'string' ? Buffer.byteLength(body) : body.length) };
 }
 
-/** Error codes of connections that failed before the first byte was sent. */
-const NEVER_SENT = new Set([
-  'ECONNREFUSED',
-  'EAI_AGAIN',
-  'ENOTFOUND',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
+/** Both limits count from the last byte of the request. */
+interface AnswerLimits {
+  /** Time until the head of the answer. */
+  readonly headMs: number;
+  /** Time until the end of an answer that is read whole; at least `headMs`. */
+  readonly wholeMs: number;
+}
 
-const UNTRUSTED = /CERT|^ERR_TLS|^UNABLE_TO_|^ERR_SSL|SIGNATURE/;
+/** Aborts its signal when an answer does not come in time, even if it makes slow progress. */
+class AnswerDeadline {
+  readonly #late = new AbortController();
+  readonly #over = new AbortController();
+  #sentAt: Instant;
+  #limitMs: number;
 
-function lostBy(cause: unknown): LostConnection {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const untrusted = UNTRUSTED.test(code);
-  const message = cause instanceof Error ? cause.message || code : String(cause);
-  return new LostConnection(message, !untrusted && !NEVER_SENT.has(code), !untrusted, cause);
+  /** `reason` returns the reason of the abort. */
+  constructor(
+    private readonly clock: Clock,
+    private readonly limits: AnswerLimits,
+    reason: (limitMs: number) => Error,
+  ) {
+    this.#sentAt = clock.instant();
+    this.#limitMs = limits.headMs;
+    this.#watch(reason).catch(() => {});
+  }
+
+  get signal(): AbortSignal {
+    return this.#late.signal;
+  }
+
+  /** Notes that a part of the request was sent. */
+  sent(): void {
+    this.#sentAt = this.clock.instant();
+  }
+
+  /** Notes that the head of the answer has come. */
+  headCame(): void {
+    this.#limitMs = this.limits.wholeMs;
+  }
+
+  /** Ends the time limit. */
+  release(): void {
+    this.#over.abort();
+  }
+
+  async #watch(reason: (limitMs: number) => Error): Promise<void> {
+    for (let leftMs = this.#limitMs; leftMs > 0; leftMs = this.#limitMs - elapsedMs(this.clock, this.#sentAt))
+      await this.clock.sleep(leftMs, this.#over.signal);
+    this.#late.abort(reason(this.#limitMs));
+  }
 }

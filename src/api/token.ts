@@ -13,7 +13,8 @@ import type { OAuthError, TokenResult } from '../wire/account.ts';
 import { counted } from './count.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
-import { type HttpAnswer, type HttpRequest, LostConnection } from './http.ts';
+import type { HttpAnswer, HttpRequest } from './http.ts';
+import { LostConnection } from './lost-connection.ts';
 import { parsed } from './request.ts';
 
 /** A fixed access token, or a refresh token to get access tokens with (`oauth2/token`, grant `refresh_token`). */

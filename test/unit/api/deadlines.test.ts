@@ -2,13 +2,15 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type HttpRemote, openConnection, remoteOf } from '../../../src/api/client.ts';
-import { HTTP_TIMEOUTS, Http, LostConnection } from '../../../src/api/http.ts';
+import { HTTP_TIMEOUTS, Http } from '../../../src/api/http.ts';
+import { LostConnection } from '../../../src/api/lost-connection.ts';
 import type { FileEntry } from '../../../src/api/remote.ts';
 import type { UploadCalls } from '../../../src/api/write/upload-calls.ts';
 import { uploadCallsOf } from '../../../src/api/write/upload-routes.ts';
 import { elapsedMs, systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { piecesOf } from '../../support/byte-source.ts';
+import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { at, openScripted } from '../../support/scripted-remote.ts';
 import { type Answer, fileMetadata } from '../../support/scripted-service.ts';
@@ -123,6 +125,22 @@ describe('an endless answer', () => {
       expect(failure.message).toMatch(message);
     },
   );
+});
+
+test('an answer of more than 32 MiB fails and closes its connection', async () => {
+  let isClosed = false;
+  const url = await rawService((socket) => {
+    dripping(HEAD, chunk(4 * 1024 * 1024))(socket);
+    socket.on('close', () => {
+      isClosed = true;
+    });
+  });
+  const http = new Http({ base: url, content: url, notify: url });
+  closers.push(() => http.close());
+  const request = { host: 'base', path: '/2/files/get_metadata', headers: {}, body: '{}' } as const;
+  const sent = http.send(request, new AbortController().signal);
+  await expect(sent).rejects.toThrow(/an answer over 33554432 bytes/);
+  await eventually(() => expect(isClosed).toBe(true));
 });
 
 /** Idle timeout of a download, in ms: longer than a busy machine pauses in the middle of one. */
