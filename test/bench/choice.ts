@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 export interface Works {
   readonly remote: readonly string[];
   readonly local: readonly string[];
+  readonly scaling: readonly string[];
 }
 
 /** An error in the command line. `message` is one line that lists the valid choices. */
@@ -12,7 +13,9 @@ export class ChoiceError extends Error {
 }
 
 const OPTIONS = {
-  /** `local`: servers on the local disk. `remote`: gateways over a slow and limited service. */
+  /**
+   * `local`: servers on the local disk. `remote`: gateways over a slow and limited service. `scaling`: davgate alone.
+   */
   group: { type: 'string' },
   /** Prefix of the names of the works to run. */
   only: { type: 'string', default: '' },
@@ -21,17 +24,18 @@ const OPTIONS = {
 /** Returns the works that a command line selects. Throws `ChoiceError`. */
 export function choose(words: readonly string[], works: Works): Works {
   const { group, only } = valuesOf(words);
-  if (group !== undefined && group !== 'local' && group !== 'remote')
-    throw new ChoiceError(`--group ${group}: the groups are local and remote`);
-  const offered: Works = {
-    remote: group === 'local' ? [] : works.remote,
-    local: group === 'remote' ? [] : works.local,
-  };
-  const wanted = (name: string) => name.startsWith(only);
-  const chosen = { remote: offered.remote.filter(wanted), local: offered.local.filter(wanted) };
-  if (chosen.remote.length + chosen.local.length > 0) return chosen;
-  const names = [...offered.remote, ...offered.local].map((name) => `"${name}"`).join(', ');
+  if (group !== undefined && !isGroup(group, works))
+    throw new ChoiceError(`--group ${group}: the groups are ${Object.keys(works).join(', ')}`);
+  const of = (each: keyof Works, wanted = '') =>
+    group === undefined || group === each ? works[each].filter((name) => name.startsWith(wanted)) : [];
+  const chosen = { remote: of('remote', only), local: of('local', only), scaling: of('scaling', only) };
+  if (Object.values(chosen).flat().length > 0) return chosen;
+  const names = [...of('remote'), ...of('local'), ...of('scaling')].map((name) => `"${name}"`).join(', ');
   throw new ChoiceError(`--only ${only}: no work has a name that begins so; there are ${names}`);
+}
+
+function isGroup(word: string, works: Works): word is keyof Works {
+  return Object.hasOwn(works, word);
 }
 
 function valuesOf(words: readonly string[]) {

@@ -29,12 +29,20 @@ export const DAVGATE: readonly string[] = [
   ...[process.execPath, '--max-semi-space-size=2', join(PROJECT_ROOT, 'dist/cli/main.js')],
 ];
 
-export function startDavgate(home: string): Promise<Peer> {
+/** `prefix`: a command that runs davgate, such as `taskset`; `options`: more options of davgate. */
+export function startDavgate(
+  home: string,
+  {
+    prefix = [],
+    options = [],
+  }: { readonly prefix?: readonly string[]; readonly options?: readonly string[] } = {},
+): Promise<Peer> {
   const folders = ['--data-dir', join(home, 'davgate'), '--cache-dir', join(home, 'davgate-cache')];
   const login = ['--user', 'bench', '--password', 'bench'];
   return start(home, 'davgate', LOGIN, (port) => [
+    ...prefix,
     ...DAVGATE,
-    ...['--listen', `127.0.0.1:${port}`, ...folders, ...login],
+    ...['--listen', `127.0.0.1:${port}`, ...folders, ...login, ...options],
   ]);
 }
 

@@ -1,14 +1,26 @@
 import { expect, test } from 'vitest';
 import { ChoiceError, choose } from '../bench/choice.ts';
 
-const WORKS = { remote: ['walk-1', 'walk-8', 'warm'], local: ['GET 4 KiB, warm', 'warm too'] };
+const WORKS = {
+  remote: ['walk-1', 'walk-8', 'warm'],
+  local: ['GET 4 KiB, warm', 'warm too'],
+  scaling: ['file'],
+};
 
 test('the bench runs all works, those of a group, or those whose name begins with the given text', () => {
   expect(choose([], WORKS)).toEqual(WORKS);
-  expect(choose(['--group', 'remote'], WORKS)).toEqual({ ...WORKS, local: [] });
-  expect(choose(['--group=local'], WORKS)).toEqual({ ...WORKS, remote: [] });
-  expect(choose(['--only', 'walk'], WORKS)).toEqual({ remote: ['walk-1', 'walk-8'], local: [] });
-  expect(choose(['--only', 'warm'], WORKS)).toEqual({ remote: ['warm'], local: ['warm too'] });
+  expect(choose(['--group', 'remote'], WORKS)).toEqual({ ...WORKS, local: [], scaling: [] });
+  expect(choose(['--group=local'], WORKS)).toEqual({ ...WORKS, remote: [], scaling: [] });
+  expect(choose(['--only', 'walk'], WORKS)).toEqual({
+    remote: ['walk-1', 'walk-8'],
+    local: [],
+    scaling: [],
+  });
+  expect(choose(['--only', 'warm'], WORKS)).toEqual({
+    remote: ['warm'],
+    local: ['warm too'],
+    scaling: [],
+  });
 });
 
 test.each([
@@ -20,7 +32,7 @@ test.each([
     ['--group', 'local', '--only', 'walk'],
     '--only walk: no work has a name that begins so; there are "GET 4 KiB, warm", ',
   ],
-  [['--group', 'far'], '--group far: the groups are local and remote'],
+  [['--group', 'far'], '--group far: the groups are remote, local, scaling'],
   [['--olny', 'warm'], "Unknown option '--olny'"],
 ])('the arguments %j are refused with one line that lists the choices', (words, start) => {
   const run = () => choose(words, WORKS);
