@@ -10,6 +10,13 @@ export class ById<T extends object> {
   readonly #load: (id: string) => T | undefined;
   readonly #values: LRUCache<string, T>;
   #ids = new Set<string>();
+  /** The reading methods of a store whose rows are in such a table. */
+  readonly reads = {
+    /** Returns the values of those ids that have one. */
+    of: async (ids: readonly string[]): Promise<Map<string, T>> => this.#of(ids),
+    ids: async (): Promise<string[]> => [...this.#ids],
+    isEmpty: async (): Promise<boolean> => this.#ids.size === 0,
+  };
 
   constructor(load: (id: string) => T | undefined, sizeBytesOf: (value: T) => number) {
     this.#load = load;
@@ -24,24 +31,6 @@ export class ById<T extends object> {
 
   has(id: string): boolean {
     return this.#ids.has(id);
-  }
-
-  get ids(): string[] {
-    return [...this.#ids];
-  }
-
-  get isEmpty(): boolean {
-    return this.#ids.size === 0;
-  }
-
-  /** Returns the values of those ids that have one. */
-  of(ids: readonly string[]): Map<string, T> {
-    const found = new Map<string, T>();
-    for (const id of ids) {
-      const value = this.#ids.has(id) ? this.get(id) : undefined;
-      if (value) found.set(id, value);
-    }
-    return found;
   }
 
   /** Returns the value of `id`, which callers must not change. */
@@ -59,5 +48,14 @@ export class ById<T extends object> {
     this.#values.delete(id);
     if (exists) this.#ids.add(id);
     else this.#ids.delete(id);
+  }
+
+  #of(ids: readonly string[]): Map<string, T> {
+    const found = new Map<string, T>();
+    for (const id of ids) {
+      const value = this.get(id);
+      if (value) found.set(id, value);
+    }
+    return found;
   }
 }

@@ -37,9 +37,7 @@ export function sqliteProperties(database: SqliteDatabase, drive: number, commit
   };
 
   return {
-    of: async (ids) => byId.of(ids),
-    ids: async () => byId.ids,
-    isEmpty: async () => byId.isEmpty,
+    ...byId.reads,
     change: (id, changes) =>
       commits.run(() => {
         const properties = changed(byId.get(id) ?? [], changes);

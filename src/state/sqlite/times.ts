@@ -24,9 +24,7 @@ export function sqliteTimes(database: SqliteDatabase, drive: number, commits: Co
   commits.mirror(() => byId.reset(ids.all(drive).map((row) => row.id)));
 
   return {
-    of: async (wanted) => byId.of(wanted),
-    ids: async () => byId.ids,
-    isEmpty: async () => byId.isEmpty,
+    ...byId.reads,
     set: (id, time) =>
       commits.run(() => {
         set.run(drive, id, time.rev, time.modifiedMs);
