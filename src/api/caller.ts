@@ -8,11 +8,10 @@ import { ApiError, isOutage } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import type { Http, HttpAnswer, HttpHead, HttpStream } from './http.ts';
 import { LostConnection } from './lost-connection.ts';
-import type { CallQueue, Lane } from './queue.ts';
+import type { CallQueue, CommitFlight, Lane } from './queue.ts';
 import type { CallRequest } from './request.ts';
 import { type RetryDecision, retryDecision } from './retry.ts';
 import type { Tokens } from './token.ts';
-import type { CommitFlight } from './write/commit-concurrency.ts';
 
 /** Maximum number of immediate retries of a commit that collided with another commit of ours. */
 const COLLISIONS_MAX = 3;

@@ -12,7 +12,6 @@ import {
 import { Alarm } from '../util/wait.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure } from './failure.ts';
-import { CommitConcurrency, type CommitFlight } from './write/commit-concurrency.ts';
 
 /**
  * The kind of a call, which decides its priority and which other calls it waits for:
@@ -49,11 +48,22 @@ const CONTENT_LANES: Readonly<Record<Exclude<Lane, 'metadata'>, { priority: numb
 /** Minimum time between two halvings of the number of calls, in ms. */
 const SHRINK_EVERY_MS = 1000;
 
+/** Parallel uploads: starts with two and adds one for each success. Eight saturate a line. */
+const PARALLEL = { first: 2, max: 8 };
+
+/** How long uploads go one by one after the service refused a parallel one, in ms. */
+const SEQUENTIAL_MS = 3_600_000;
+
 /**
  * A pause of up to `from` ms is kept as the service requested it. The service never requests more than some minutes: a
  * longer pause is a mistake of a proxy, and one call every `every` ms finds out whether it is over.
  */
 const TRIAL_MS = { from: 300_000, every: 60_000 };
+
+/** A commit under way, and whether another commit of ours was under way at the same time. */
+export interface CommitFlight {
+  overlapped: boolean;
+}
 
 export interface QueueDeps {
   readonly clock: Clock;
@@ -115,7 +125,8 @@ export class CallQueue {
   ): Promise<T> {
     signal.throwIfAborted();
     if (this.#isTrialDue) return this.#tryOut(job);
-    this.#refuseLongPause();
+    const refusal = this.#longPause();
+    if (refusal) throw refusal;
     const waiting = new AbortController();
     const removeListener = onAbort(signal, (reason) => waiting.abort(reason));
     this.#waiting.set(waiting, this.deps.clock.instant());
@@ -277,11 +288,6 @@ export class CallQueue {
     const retryAfterMs = this.closedMs;
     return new ApiError('rate-limited', 'the storage service accepts no calls for a while', { retryAfterMs });
   }
-
-  #refuseLongPause(): void {
-    const refusal = this.#longPause();
-    if (refusal) throw refusal;
-  }
 }
 
 /** A queue whose concurrency follows what the service accepts. */
@@ -306,5 +312,46 @@ class AdaptiveQueue {
     this.#limit = Math.min(this.bounds.max, Math.max(this.bounds.min, limit));
     const concurrency = Math.floor(this.#limit);
     if (concurrency !== this.queue.concurrency) this.queue.concurrency = concurrency;
+  }
+}
+
+/**
+ * Finds out how many short uploads the service accepts in parallel, at the cost of one refusal. Dropbox commits one at a
+ * time in a namespace and refuses the others, so files are better committed in a batch there; other implementations
+ * accept several, and that is faster.
+ */
+class CommitConcurrency {
+  readonly #flights = new Set<CommitFlight>();
+  #max = PARALLEL.first;
+  #sequentialUntil: Instant = LONG_AGO;
+
+  constructor(private readonly clock: Clock) {}
+
+  get max(): number {
+    if (this.clock.instant() < this.#sequentialUntil) return 1;
+    return this.#max;
+  }
+
+  /** Runs `job`, which makes a commit of any kind. */
+  async during<T>(flight: CommitFlight, job: () => Promise<T>): Promise<T> {
+    flight.overlapped = this.#flights.size > 0;
+    for (const other of this.#flights) other.overlapped = true;
+    this.#flights.add(flight);
+    try {
+      return await job();
+    } finally {
+      this.#flights.delete(flight);
+    }
+  }
+
+  /** Notes that a commit succeeded. */
+  succeeded({ overlapped }: CommitFlight): void {
+    if (overlapped && this.max > 1) this.#max = Math.min(PARALLEL.max, this.#max + 1);
+  }
+
+  /** Notes that the service refused a parallel commit, or limits calls: batches need fewer calls. */
+  refused(): void {
+    this.#max = PARALLEL.first;
+    this.#sequentialUntil = instantIn(this.clock, SEQUENTIAL_MS);
   }
 }

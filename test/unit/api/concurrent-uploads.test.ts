@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { at, openScripted, type Scripted } from '../../../support/scripted-remote.ts';
-import { type Answer, fileMetadata, json, ok, text } from '../../../support/scripted-service.ts';
-import { BODY, HASH } from '../../../support/uploaded-file.ts';
+import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
+import { type Answer, fileMetadata, json, ok, text } from '../../support/scripted-service.ts';
+import { BODY, HASH } from '../../support/uploaded-file.ts';
 
 const UPLOAD = 'files/upload';
 const uploaded = ok(fileMetadata('/f', { content_hash: HASH }));
