@@ -26,7 +26,6 @@ import { IntentLog } from './tree/intent-log.ts';
 import { KeptState } from './tree/kept-state.ts';
 import { LocalMover } from './tree/local-mover.ts';
 import { Mover } from './tree/mover.ts';
-import { ParentFolders } from './tree/parent-folders.ts';
 import { PlaceholderCommitter } from './tree/placeholder-committer.ts';
 import { Reader } from './tree/reader.ts';
 import { Recovery } from './tree/recovery.ts';
@@ -139,10 +138,9 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     commit: (placeholder) => committer.commit(placeholder),
   });
   const content = createContentReader({ remote, cache: options.cache, clock, log });
-  const parents = new ParentFolders(metadata, localFiles, locks);
   const reader = new Reader({ metadata, localFiles, placeholders, content });
   const writer = new Writer({
-    ...{ remote, state, metadata, localFiles, placeholders, times, parents, reader, quota, clock },
+    ...{ remote, state, metadata, localFiles, placeholders, times, locks, reader, quota, clock },
     placeholderMs,
   });
   const remover = new Remover({
@@ -156,9 +154,9 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const intentLog = new IntentLog({ state, metadata, localFiles, keptState, locks, clock, log });
   const intents = new RelocationIntents({ localFiles: state.localFiles, metadata, keptState });
   const { properties } = state;
-  const localMover = new LocalMover({ properties, localFiles, locks, parents, reader, writer, remover });
+  const localMover = new LocalMover({ properties, localFiles, locks, reader, writer, remover });
   const mover = new Mover({
-    ...{ remote, metadata, placeholders, times, locks, parents, log },
+    ...{ remote, metadata, placeholders, times, locks, reader, log },
     ...{ remover, replacer, intentLog, intents, localMover },
   });
   const operations = { reader, writer, remover, mover, recovery, intentLog };

@@ -5,8 +5,7 @@ import { foldName, join, keyOf, nameOf, type Path, parentKeyOf, parentOf } from 
 import { SingleFlight } from '../../util/single-flight.ts';
 import { FileError } from '../errors.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
-import { type Fetch, takeChanges } from './in-flight.ts';
-import type { Known } from './local-changes.ts';
+import { type Fetch, type Known, takeChanges } from './recency.ts';
 import { CachedFolder, placedIn, placedKnown, type TreeCache, withTimeOf } from './tree-cache.ts';
 
 export interface LookupsDeps {

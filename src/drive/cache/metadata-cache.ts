@@ -6,9 +6,9 @@ import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.
 import { waitAtMost } from '../../util/wait.ts';
 import { FileError } from '../errors.ts';
 import type { Listing } from '../files.ts';
-import { type Known, LocalChanges, type Ongoing, stateOf } from './local-changes.ts';
 import { Lookups, type LookupsDeps, tooUnsteady } from './lookups.ts';
 import { Prefetch } from './prefetch.ts';
+import { type Known, LocalChanges, type Ongoing, stateOf } from './recency.ts';
 import type { CachedFolder } from './tree-cache.ts';
 
 /** Up to this many outdated names of a listing are looked up one by one; otherwise the folder is listed again. */

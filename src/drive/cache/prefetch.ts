@@ -3,8 +3,8 @@ import type { Change, Entry, FolderEntry, Page } from '../../api/remote.ts';
 import { elapsedMs, type Instant, instantIn, type Moment, momentNow, msBetween } from '../../util/clock.ts';
 import { isKeyWithin, keyOf, nameOf, type Path, parentKeyOf, ROOT } from '../../util/path.ts';
 import { Alarm } from '../../util/wait.ts';
-import { type Fetch, takeChanges } from './in-flight.ts';
 import type { LookupsDeps } from './lookups.ts';
+import { type Fetch, takeChanges } from './recency.ts';
 import { CachedFolder, placedIn, withTimeOf } from './tree-cache.ts';
 
 /** Maximum number of entries of one recursive listing, about 30 MB of memory. A larger tree is listed folder by folder. */

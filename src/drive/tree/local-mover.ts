@@ -5,7 +5,6 @@ import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, RelocateOptions, Written } from '../files.ts';
 import type { LocalFiles } from '../local-files.ts';
 import type { PathLocks } from '../path-locks.ts';
-import type { ParentFolders } from './parent-folders.ts';
 import type { Reader } from './reader.ts';
 import type { Remover } from './remover.ts';
 import type { Writer } from './writer.ts';
@@ -14,7 +13,6 @@ interface LocalMoverDeps {
   readonly properties: DriveState['properties'];
   readonly localFiles: LocalFiles;
   readonly locks: PathLocks;
-  readonly parents: ParentFolders;
   readonly reader: Reader;
   readonly writer: Writer;
   readonly remover: Remover;
@@ -66,7 +64,7 @@ export class LocalMover {
   ): Promise<{ readonly source: Entry; readonly target: Entry | undefined; readonly place: Path }> {
     const source = await this.deps.reader.stat(from);
     if (!source) throw new FileError('not-found', `${from} is not there`);
-    const place = join((await this.deps.parents.of(to)).path, nameOf(to));
+    const place = join((await this.deps.reader.parentOf(to)).path, nameOf(to));
     const target = keyOf(from) === keyOf(to) ? undefined : await this.deps.reader.stat(place);
     if (target && !overwrite) throw new FileError('exists', `something is at ${to} already`);
     if (rev !== undefined) requireRevision(from, source, rev);

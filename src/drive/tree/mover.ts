@@ -12,7 +12,7 @@ import type { PathLocks } from '../path-locks.ts';
 import type { Placeholders } from '../placeholders.ts';
 import type { IntentLog } from './intent-log.ts';
 import { type LocalMover, requireRevision } from './local-mover.ts';
-import type { ParentFolders } from './parent-folders.ts';
+import type { Reader } from './reader.ts';
 import type { Relocation, RelocationIntents } from './relocation-intents.ts';
 import type { Remover } from './remover.ts';
 import type { Placement, Replacer } from './replacer.ts';
@@ -32,7 +32,7 @@ interface MoverDeps {
   readonly placeholders: Placeholders;
   readonly times: ModifiedTimes;
   readonly locks: PathLocks;
-  readonly parents: ParentFolders;
+  readonly reader: Reader;
   readonly remover: Remover;
   readonly replacer: Replacer;
   readonly intentLog: IntentLog;
@@ -51,7 +51,7 @@ export class Mover {
     if (localMover.concerns(from, to)) return localMover.relocate('move', from, to, options);
     const source = await this.#sourceAt(from);
     if (keyOf(from) === keyOf(to)) return this.#renameCase(source, to, options);
-    const place = join((await this.deps.parents.of(to)).path, nameOf(to));
+    const place = join((await this.deps.reader.parentOf(to)).path, nameOf(to));
     return this.#carryOut({
       kind: 'move',
       source,
@@ -76,7 +76,7 @@ export class Mover {
     if (keyOf(from) === keyOf(to)) throw new FileError('into-itself', `${from} cannot be copied onto itself`);
     if (localMover.concerns(from, to)) return localMover.relocate('copy', from, to, options);
     const source = await this.#sourceAt(from);
-    const place = join((await this.deps.parents.of(to)).path, nameOf(to));
+    const place = join((await this.deps.reader.parentOf(to)).path, nameOf(to));
     const isNew = shallow && source.kind === 'folder';
     return this.#carryOut({
       kind: 'copy',
@@ -159,7 +159,7 @@ export class Mover {
     const { metadata, placeholders } = this.deps;
     const { kind, source, to, options } = plan;
     // The folder may have disappeared, and the files may have changed, while this waited for its lock.
-    await this.deps.parents.of(to);
+    await this.deps.reader.parentOf(to);
     await this.#requireRevisions(source.path, to, options);
     const target = await metadata.stat(to);
     const isCreated = !target && !(await placeholders.get(to));

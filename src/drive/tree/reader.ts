@@ -1,10 +1,10 @@
 import { isApiFailure } from '../../api/errors.ts';
-import { foldName, type Path } from '../../util/path.ts';
+import { foldName, type Path, parentOf } from '../../util/path.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { ContentReader } from '../content/content-reader.ts';
 import { FileError, replaced } from '../errors.ts';
-import type { Entry, FileEntry, Listing } from '../files.ts';
+import type { Entry, FileEntry, FolderEntry, Listing } from '../files.ts';
 import type { LocalFiles } from '../local-files.ts';
 import { isWithinWaiting } from '../names.ts';
 import { type Placeholders, placeholderEntry } from '../placeholders.ts';
@@ -52,6 +52,21 @@ export class Reader {
     // A placeholder that was committed meanwhile is in the cache.
     const known = metadata.peek(path);
     return known === 'absent' ? undefined : known;
+  }
+
+  /**
+   * Returns the folder in which `path` can be created. The service would create a missing folder by itself, and restore
+   * one that was deleted a moment ago; WebDAV answers 409 (RFC 4918 §9.7.1). Throws `parent-missing`.
+   */
+  async parentOf(path: Path, signal?: AbortSignal): Promise<FolderEntry> {
+    const { metadata, localFiles } = this.deps;
+    const folder = parentOf(path);
+    const parent = localFiles.owns(folder)
+      ? await localFiles.stat(folder)
+      : await metadata.stat(folder, signal);
+    if (parent?.kind === 'folder') return parent;
+    const why = parent ? 'is a file' : 'does not exist';
+    throw new FileError('parent-missing', `cannot create ${path}: ${folder} ${why}`);
   }
 
   async list(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing> {

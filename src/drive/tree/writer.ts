@@ -11,9 +11,9 @@ import type { Entry, FileEntry, FolderEntry, WriteOptions, Written } from '../fi
 import { type LocalFiles, modeAllows } from '../local-files.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
 import { isDoubtful, isWithinWaiting } from '../names.ts';
+import type { PathLocks } from '../path-locks.ts';
 import { type Placeholders, placeholderEntry } from '../placeholders.ts';
 import type { QuotaCache } from '../quota-cache.ts';
-import type { ParentFolders } from './parent-folders.ts';
 import type { Reader } from './reader.ts';
 
 interface WriterDeps {
@@ -23,7 +23,7 @@ interface WriterDeps {
   readonly localFiles: LocalFiles;
   readonly placeholders: Placeholders;
   readonly times: ModifiedTimes;
-  readonly parents: ParentFolders;
+  readonly locks: PathLocks;
   readonly reader: Reader;
   readonly quota: QuotaCache;
   readonly clock: Clock;
@@ -82,7 +82,7 @@ export class Writer {
 
   async createFolder(path: Path): Promise<FolderEntry> {
     const parent = await this.#placeFor(path);
-    return this.deps.parents.whilePresent(path, () => this.#makeFolder(parent, path));
+    return this.#whileParentIsThere(path, () => this.#makeFolder(parent, path));
   }
 
   async #makeFolder(parent: FolderEntry, path: Path): Promise<FolderEntry> {
@@ -125,7 +125,7 @@ export class Writer {
     if (path === ROOT) throw new FileError('is-a-folder', 'the root of the drive is a folder');
     if (isWithinWaiting(path))
       throw new FileError('bad-name', `davgate keeps the name ${nameOf(path)} for itself`);
-    return this.deps.parents.of(path, signal);
+    return this.deps.reader.parentOf(path, signal);
   }
 
   async #replacePlaceholder(
@@ -158,13 +158,24 @@ export class Writer {
     });
   }
 
+  /**
+   * Runs `work`, which creates or replaces the entry at `path`, while nothing is moved or removed there. Looks up the
+   * folder again first, because it may have been removed while a body arrived. Throws `parent-missing`.
+   */
+  #whileParentIsThere<T>(path: Path, work: () => Promise<T>): Promise<T> {
+    return this.deps.locks.shared([path], async () => {
+      await this.deps.reader.parentOf(path);
+      return work();
+    });
+  }
+
   #aroundCommitAt(path: Path): AroundCommit {
-    return (work) => this.deps.parents.whilePresent(path, work);
+    return (work) => this.#whileParentIsThere(path, work);
   }
 
   /** Creates a placeholder. Returns `undefined` when the path is taken. */
   #makePlaceholder(place: Path, modifiedMs: number, placeholderMs: number): Promise<FileEntry | undefined> {
-    return this.deps.parents.whilePresent(place, async () =>
+    return this.#whileParentIsThere(place, async () =>
       (await this.deps.reader.stat(place))
         ? undefined
         : this.deps.placeholders.make(place, modifiedMs, placeholderMs),
@@ -174,7 +185,7 @@ export class Writer {
   /** Calls `Placeholders.keep`. Returns `undefined` when the placeholder no longer exists. */
   #keepPlaceholder(placeholder: Placeholder, placeholderMs: number): Promise<FileEntry | undefined> {
     const { placeholders } = this.deps;
-    return this.deps.parents.whilePresent(placeholder.path, async () =>
+    return this.#whileParentIsThere(placeholder.path, async () =>
       (await placeholders.get(placeholder.path))?.id === placeholder.id
         ? placeholders.keep(placeholder, placeholderMs)
         : undefined,
@@ -196,7 +207,7 @@ export class Writer {
     const path = typeof at === 'string' ? join(parent.path, nameOf(at)) : at.path;
     const change = metadata.begin([path]);
     const aroundCommit: AroundCommit = (commit) =>
-      this.deps.parents.whilePresent(path, () => {
+      this.#whileParentIsThere(path, () => {
         const known = metadata.peek(path);
         if (known === 'absent') before = undefined;
         else if (known?.kind === 'file') before = known;
@@ -206,7 +217,7 @@ export class Writer {
     try {
       const committed = await remote.write(path, body, { ...options, aroundCommit }, signal);
       await stored?.(committed);
-      entry = await this.#withTime(placedIn(parent.path, committed), options.modifiedMs);
+      entry = await this.#withTime(placedIn(parent.path, committed), before, options.modifiedMs);
     } catch (error) {
       change.failed(error);
       throw isApiFailure(error, 'conflict-folder')
@@ -221,11 +232,17 @@ export class Writer {
   }
 
   /** Sets the time that the client wants where the service has ignored it, as it does for unchanged content. */
-  async #withTime(entry: FileEntry, wantedMs: number | undefined): Promise<FileEntry> {
+  async #withTime(
+    entry: FileEntry,
+    before: FileEntry | undefined,
+    wantedMs: number | undefined,
+  ): Promise<FileEntry> {
     const { times } = this.deps;
-    if (wantedMs === undefined || Math.floor(wantedMs / 1000) === Math.floor(entry.modifiedMs / 1000))
-      return (await times.applyTo([entry]))[0] ?? entry;
-    return times.set(entry, wantedMs);
+    if (wantedMs !== undefined && Math.floor(wantedMs / 1000) !== Math.floor(entry.modifiedMs / 1000))
+      return times.set(entry, wantedMs);
+    // Nobody has set the time of a new file.
+    if (before?.id !== entry.id) return entry;
+    return (await times.applyTo([entry]))[0] ?? entry;
   }
 
   async #becomes(placeholder: Placeholder, entry: Entry): Promise<void> {
