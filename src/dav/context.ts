@@ -4,9 +4,7 @@ import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Path } from '../util/path.ts';
-import type { PropfindCache } from './answers/propfind-cache.ts';
 import type { Exchange } from './exchange.ts';
-import type { FailedPuts } from './failed-puts.ts';
 import type { XmlReader } from './xml/xml-reader.ts';
 
 /** A drive as the protocol sees it. */
@@ -32,8 +30,6 @@ export interface Context {
   readonly clock: Clock;
   readonly log: Log;
   readonly randomUuid: () => string;
-  readonly failedPuts: FailedPuts;
-  readonly propfindCache: PropfindCache;
   readonly xml: XmlReader;
 }
 

@@ -2,21 +2,19 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { PropfindCache } from './answers/propfind-cache.ts';
 import type { Drive, Method } from './context.ts';
 import { ALLOWED_SOMEWHERE, DavError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
-import { FailedPuts } from './failed-puts.ts';
 import { answerFailure } from './failures.ts';
 import { copy, move } from './methods/copy-move.ts';
-import { remove } from './methods/delete.ts';
+import { createDelete } from './methods/delete.ts';
 import { get } from './methods/get.ts';
 import { lock } from './methods/lock.ts';
 import { mkcol } from './methods/mkcol.ts';
 import { options } from './methods/options.ts';
-import { propfind } from './methods/propfind.ts';
+import { createPropfind } from './methods/propfind.ts';
 import { proppatch } from './methods/proppatch.ts';
-import { put } from './methods/put.ts';
+import { createPut, FailedPuts } from './methods/put.ts';
 import { unlock } from './methods/unlock.ts';
 import { ignoreBody } from './request.ts';
 import { parseResourceUrl, type ResourceUrl } from './resource-url.ts';
@@ -46,22 +44,6 @@ interface MethodEntry {
   readonly body: 'ignored' | 'own';
 }
 
-const METHODS: ReadonlyMap<string, MethodEntry> = new Map([
-  ['OPTIONS', { run: options, body: 'ignored' }],
-  ['GET', { run: get, body: 'ignored' }],
-  ['HEAD', { run: get, body: 'ignored' }],
-  ['PUT', { run: put, body: 'own' }],
-  ['DELETE', { run: remove, body: 'ignored' }],
-  ['MKCOL', { run: mkcol, body: 'own' }],
-  // RFC 2518 gave COPY and MOVE a body, and old clients still send it.
-  ['COPY', { run: copy, body: 'ignored' }],
-  ['MOVE', { run: move, body: 'ignored' }],
-  ['PROPFIND', { run: propfind, body: 'own' }],
-  ['PROPPATCH', { run: proppatch, body: 'own' }],
-  ['LOCK', { run: lock, body: 'own' }],
-  ['UNLOCK', { run: unlock, body: 'ignored' }],
-]);
-
 /** Methods of HTTP and of WebDAV extensions: refused with 405. Any other is unknown and refused with 501. */
 const UNSUPPORTED_METHODS = new Set(['POST', 'PATCH', 'TRACE', 'REPORT', 'SEARCH', 'ACL', 'MKCALENDAR']);
 
@@ -73,17 +55,15 @@ export function createDavHandler({
   randomUuid = randomUUID,
 }: DavHandlerOptions): DavHandler {
   const [firstDrive] = drives.values();
-  const failedPuts = new FailedPuts(clock);
-  const propfindCache = new PropfindCache();
-  const xml = new XmlReader();
-  const shared = { clock, log, randomUuid, failedPuts, propfindCache, xml };
+  const methods = createMethods(clock);
+  const shared = { clock, log, randomUuid, xml: new XmlReader() };
   return async (exchange, { user }) => {
     const { request, signal } = exchange;
     const drive = user ? drives.get(user.drive) : firstDrive;
     if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
     const principal = user?.name ?? '';
     try {
-      const method = methodOf(request);
+      const method = methodOf(methods, request);
       const url = urlOf(request);
       if (method.body === 'ignored' && hasBody(request)) await ignoreBody(exchange);
       await method.run({ exchange, request, signal, ...url, principal, drive, ...shared });
@@ -93,8 +73,28 @@ export function createDavHandler({
   };
 }
 
-function methodOf({ method = '' }: IncomingMessage): MethodEntry {
-  const known = METHODS.get(method);
+/** Creates the methods, with the memory that each of them has of earlier requests. */
+function createMethods(clock: Clock): ReadonlyMap<string, MethodEntry> {
+  const failedPuts = new FailedPuts(clock);
+  return new Map<string, MethodEntry>([
+    ['OPTIONS', { run: options, body: 'ignored' }],
+    ['GET', { run: get, body: 'ignored' }],
+    ['HEAD', { run: get, body: 'ignored' }],
+    ['PUT', { run: createPut(failedPuts), body: 'own' }],
+    ['DELETE', { run: createDelete(failedPuts), body: 'ignored' }],
+    ['MKCOL', { run: mkcol, body: 'own' }],
+    // RFC 2518 gave COPY and MOVE a body, and old clients still send it.
+    ['COPY', { run: copy, body: 'ignored' }],
+    ['MOVE', { run: move, body: 'ignored' }],
+    ['PROPFIND', { run: createPropfind(), body: 'own' }],
+    ['PROPPATCH', { run: proppatch, body: 'own' }],
+    ['LOCK', { run: lock, body: 'own' }],
+    ['UNLOCK', { run: unlock, body: 'ignored' }],
+  ]);
+}
+
+function methodOf(methods: ReadonlyMap<string, MethodEntry>, { method = '' }: IncomingMessage): MethodEntry {
+  const known = methods.get(method);
   if (known) return known;
   const status = UNSUPPORTED_METHODS.has(method) ? 405 : 501;
   throw new DavError(status, `${method} is not supported; Allow lists the methods that are`, {

@@ -43,11 +43,10 @@ export function answerMultistatus(
   exchange: Pick<Exchange, 'answer'>,
   rows: readonly string[],
 ): Promise<void> {
-  return answerMultistatusBody(exchange, Buffer.from(HEAD + rows.join('') + TAIL));
+  return answerBody(exchange, Buffer.from(HEAD + rows.join('') + TAIL));
 }
 
-/** Answers 207 with a body rendered before. */
-export function answerMultistatusBody(exchange: Pick<Exchange, 'answer'>, body: Buffer): Promise<void> {
+function answerBody(exchange: Pick<Exchange, 'answer'>, body: Buffer): Promise<void> {
   return exchange.answer({ status: 207, headers: { 'Content-Type': XML_TYPE }, body });
 }
 
@@ -76,7 +75,7 @@ export async function sendMultistatus(
     return undefined;
   }
   const body = Buffer.from(text);
-  await answerMultistatusBody(exchange, body);
+  await answerBody(exchange, body);
   return body;
 }
 

@@ -1,13 +1,18 @@
 import { ROOT } from '../../util/path.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
-import type { Context } from '../context.ts';
+import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
 import { depthOf } from '../request.ts';
+import type { FailedPuts } from './put.ts';
 
-/** DELETE (RFC 4918 §9.6): removes a file, or a folder with everything below it, or nothing at all. */
-export async function remove(context: Context): Promise<void> {
-  const { drive, path, principal, request, failedPuts } = context;
+/** Creates DELETE (RFC 4918 §9.6), which removes a file, or a folder with everything below it, or nothing at all. */
+export function createDelete(failedPuts: FailedPuts): Method {
+  return (context) => remove(context, failedPuts);
+}
+
+async function remove(context: Context, failedPuts: FailedPuts): Promise<void> {
+  const { drive, path, principal, request } = context;
   if (path === ROOT) throw new DavError(403, 'the root of the drive cannot be deleted');
   const entry = await drive.files.stat(path, context.signal);
   if (!entry) throw new DavError(404, `${path} does not exist`);

@@ -1,17 +1,18 @@
+import { LRUCache } from 'lru-cache';
 import { FileError } from '../../drive/errors.ts';
 import type { Entry, FolderEntry, Listing } from '../../drive/files.ts';
-import type { DeadProperty } from '../../state/properties.ts';
+import type { Lock } from '../../state/locks.ts';
 import { namesOf } from '../../util/path.ts';
+import { sendMultistatus, XML_TYPE } from '../answers/multistatus.ts';
 import {
-  answerMultistatusBody,
-  responseEnd,
-  responseStart,
-  responseXml,
-  sendMultistatus,
-} from '../answers/multistatus.ts';
-import type { PropfindCache } from '../answers/propfind-cache.ts';
+  type DeadProperties,
+  memberRows,
+  RowCache,
+  type RowContext,
+  resourceRow,
+} from '../answers/propfind-rows.ts';
 import { clientOf } from '../clients.ts';
-import type { Context } from '../context.ts';
+import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import { loadLiveState } from '../properties/live-state.ts';
@@ -19,7 +20,6 @@ import { PropertySelection, parsePropfind } from '../properties/property-selecti
 import { announcedBytes, depthOf } from '../request.ts';
 import { encodeSegment, requestHref } from '../resource-url.ts';
 import { readXmlBytes, type XmlLimits } from '../xml/xml-reader.ts';
-import { escapeText } from '../xml/xml-writer.ts';
 
 /** Limits of the request body. Real ones have under 4 KiB and 30 elements. */
 const BODY_LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };
@@ -27,24 +27,32 @@ const BODY_LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };
 const WHOLE_LENGTH = 8 * 1024 * 1024;
 /** `WHOLE_LENGTH` for depth infinity, whose answers are not cached: streaming starts early. */
 const TREE_WHOLE_LENGTH = 256 * 1024;
+/** Maximum size of the cached answers, in bytes. A listing of 10,000 rows takes 5 to 7 MB. */
+const ANSWERS_BYTES_MAX = 16 * 1024 * 1024;
+/** Maximum number of cached selections. Each client program repeats the same few request bodies. */
+const SELECTIONS_MAX = 64;
 
 const NO_BYTES = Buffer.alloc(0);
-
-/** Dead properties by the id of their entry. */
-type DeadProperties = ReadonlyMap<string, readonly DeadProperty[]>;
-
 const NO_DEAD: DeadProperties = new Map();
-const NONE: readonly DeadProperty[] = [];
+const NO_LOCKS: readonly Lock[] = [];
 
-/** The data that all rows of one answer are rendered from, besides their entries. */
-interface RowContext {
-  readonly selection: PropertySelection;
-  readonly state: LiveState;
-  readonly cache: PropfindCache;
+/** One PROPFIND, and what earlier ones left for it. */
+interface Propfind extends Context {
+  /** Parsed request bodies, by the body and everything else that changes its meaning. */
+  readonly selections: LRUCache<string, PropertySelection>;
+  readonly answers: AnswerCache;
+  readonly rows: RowCache;
 }
 
-/** PROPFIND (RFC 4918 §9.1). Loads everything before the first row, so that no row waits. */
-export async function propfind(context: Context): Promise<void> {
+/** Creates PROPFIND (RFC 4918 §9.1), which loads everything before the first row, so that no row waits. */
+export function createPropfind(): Method {
+  const selections = new LRUCache<string, PropertySelection>({ max: SELECTIONS_MAX });
+  const answers = new AnswerCache();
+  const rows = new RowCache();
+  return (context) => propfind({ ...context, selections, answers, rows });
+}
+
+async function propfind(context: Propfind): Promise<void> {
   const depth = depthOf(context.request.headers, ['0', '1', 'infinity'], 'infinity');
   const selection = await selectionOf(context);
   const listing = depth === '1' && context.hasTrailingSlash ? await listingHere(context) : undefined;
@@ -57,8 +65,7 @@ export async function propfind(context: Context): Promise<void> {
   else await answerTree(context, selection, entry);
 }
 
-async function selectionOf(context: Context): Promise<PropertySelection> {
-  const { exchange, request, xml, propfindCache } = context;
+async function selectionOf({ exchange, request, xml, selections }: Propfind): Promise<PropertySelection> {
   const client = clientOf(request);
   const bytes = announcedBytes(request) === 0 ? NO_BYTES : await readXmlBytes(exchange.body(), BODY_LIMITS);
   const prefersMinimal = /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(
@@ -67,16 +74,18 @@ async function selectionOf(context: Context): Promise<PropertySelection> {
   const minimal = prefersMinimal || /^\s*t\s*$/i.test(String(request.headers['brief'] ?? ''));
   if (prefersMinimal) exchange.response.setHeader('Preference-Applied', 'return=minimal');
   const key = `${client.allprop} ${client.reportsQuota} ${minimal} ${bytes.toString('latin1')}`;
-  return propfindCache.selection(key, async () => {
-    const root = await xml.read(bytes, BODY_LIMITS);
-    return new PropertySelection(parsePropfind(root), { client, minimal });
-  });
+  const known = selections.get(key);
+  if (known) return known;
+  const root = await xml.read(bytes, BODY_LIMITS);
+  const selection = new PropertySelection(parsePropfind(root), { client, minimal });
+  selections.set(key, selection);
+  return selection;
 }
 
-async function answerResource(context: Context, selection: PropertySelection, entry: Entry): Promise<void> {
-  const state = await loadLiveState(context, selection, [entry]);
+async function answerResource(context: Propfind, selection: PropertySelection, entry: Entry): Promise<void> {
+  const state = await liveStateOf(context, selection, { entries: () => [entry], isAlone: true });
   const dead = await deadPropertiesOf(context, selection, [entry]);
-  const row = ownRow(context, selection, entry, dead, state);
+  const row = resourceRow({ selection, state, cache: context.rows }, ownHref(context, entry), entry, dead);
   await sendMultistatus(context.exchange, [[row]], { wholeLength: WHOLE_LENGTH });
 }
 
@@ -95,95 +104,84 @@ async function listingHere({ drive, path, signal }: Context): Promise<Listing | 
 }
 
 async function answerListing(
-  context: Context,
+  context: Propfind,
   selection: PropertySelection,
   listing: Listing,
 ): Promise<void> {
-  const { drive, exchange, propfindCache: cache } = context;
-  const state = await loadLiveState(context, selection, [listing.folder, ...listing.children]);
+  const { drive, exchange, answers, rows } = context;
+  const { folder, children } = listing;
+  const entries = () => [folder, ...children];
+  const state = await liveStateOf(context, selection, { entries, isAlone: children.length === 0 });
   // Read before the properties themselves: a change in between makes the cached answer stale, never wrong.
   const version = selection.needsDead ? await drive.state.properties.version() : undefined;
-  const href = ownHref(context, listing.folder);
-  const key = cache.answerKey(listing, selection, href, version);
+  const href = ownHref(context, folder);
+  const key = answers.key(listing, selection, href, version);
   const isCacheable = state === NO_LIVE_STATE;
-  const cached = isCacheable ? cache.answer(key) : undefined;
-  if (cached) return answerMultistatusBody(exchange, cached);
-  const dead = await deadPropertiesOf(context, selection, [listing.folder, ...listing.children]);
-  const rows = [
-    [ownRow(context, selection, listing.folder, dead, state)],
-    childRows({ selection, state, cache }, href, listing, dead),
-  ];
-  const body = await sendMultistatus(exchange, rows, { wholeLength: WHOLE_LENGTH });
-  if (body && isCacheable) cache.keepAnswer(key, body);
+  const cached = isCacheable ? answers.get(key) : undefined;
+  if (cached) return exchange.answer({ status: 207, headers: { 'Content-Type': XML_TYPE }, body: cached });
+  const dead = await deadPropertiesOf(context, selection, entries());
+  const rowContext = { selection, state, cache: rows };
+  const groups = [[resourceRow(rowContext, href, folder, dead)], memberRows(rowContext, href, listing, dead)];
+  const body = await sendMultistatus(exchange, groups, { wholeLength: WHOLE_LENGTH });
+  if (body && isCacheable) answers.set(key, body);
 }
 
 async function answerTree(
-  context: Context,
+  context: Propfind,
   selection: PropertySelection,
   folder: FolderEntry,
 ): Promise<void> {
-  const state = await loadLiveState(context, selection, undefined);
-  const groups = treeRows(context, { selection, state, cache: context.propfindCache }, folder);
+  const state = await liveStateOf(context, selection, { entries: () => undefined, isAlone: false });
+  const groups = treeRows(context, { selection, state, cache: context.rows }, folder);
   await sendMultistatus(context.exchange, groups, { wholeLength: TREE_WHOLE_LENGTH });
 }
 
 async function* treeRows(
-  context: Context,
+  context: Propfind,
   rows: RowContext,
   folder: FolderEntry,
 ): AsyncIterable<Iterable<string>> {
-  const { selection, state } = rows;
   const top = ownHref(context, folder);
   const depth = namesOf(context.path).length;
-  const dead = await deadPropertiesOf(context, selection, [folder]);
-  yield [ownRow(context, selection, folder, dead, state)];
+  const dead = await deadPropertiesOf(context, rows.selection, [folder]);
+  yield [resourceRow(rows, top, folder, dead)];
   for await (const listing of context.drive.files.walk(context.path, context.signal)) {
     const below = namesOf(listing.folder.path).slice(depth);
     const href = top + below.map((name) => `${encodeSegment(name)}/`).join('');
-    yield childRows(rows, href, listing, await deadPropertiesOf(context, selection, listing.children));
+    const deadThere = await deadPropertiesOf(context, rows.selection, listing.children);
+    yield memberRows(rows, href, listing, deadThere);
   }
-}
-
-/** Renders the rows of a folder's members. `href` is the folder's and ends with a slash. */
-function* childRows(
-  { selection, state, cache }: RowContext,
-  href: string,
-  { children }: Listing,
-  dead: DeadProperties,
-): Iterable<string> {
-  const start = responseStart(href);
-  for (const entry of children) {
-    const own = dead.get(entry.id);
-    if (own || !state.isEmptyFor(entry)) yield start + rowEnd(selection, entry, own ?? NONE, state);
-    else yield start + cache.row(selection, entry, () => rowEnd(selection, entry, NONE, NO_LIVE_STATE));
-  }
-}
-
-/** Renders a row from the entry's name on, which is the same whatever spelling of the folder's path a client uses. */
-function rowEnd(
-  selection: PropertySelection,
-  entry: Entry,
-  dead: readonly DeadProperty[],
-  state: LiveState,
-): string {
-  const slash = entry.kind === 'folder' ? '/' : '';
-  return escapeText(encodeSegment(entry.name)) + slash + responseEnd(selection.propstats(entry, dead, state));
-}
-
-/** Renders the row of the resource at the request's path. */
-function ownRow(
-  context: Context,
-  selection: PropertySelection,
-  entry: Entry,
-  dead: DeadProperties,
-  state: LiveState,
-): string {
-  const propstats = selection.propstats(entry, dead.get(entry.id) ?? NONE, state);
-  return responseXml(ownHref(context, entry), propstats);
 }
 
 function ownHref({ request, path }: Context, entry: Entry): string {
   return requestHref(request.url ?? '', path, entry.kind === 'folder');
+}
+
+/** The resources of an answer. */
+interface Resources {
+  /** Returns `undefined` with depth infinity, where they are not known yet. */
+  readonly entries: () => readonly Entry[] | undefined;
+  /** Whether the resource at the request's path is the only one. */
+  readonly isAlone: boolean;
+}
+
+/** Returns `NO_LIVE_STATE`, unless a lock concerns the answer or it shows quota or shared links. */
+async function liveStateOf(
+  context: Context,
+  { needs }: PropertySelection,
+  { entries, isAlone }: Resources,
+): Promise<LiveState> {
+  const locks = needs.has('locks') ? await locksAround(context, isAlone) : NO_LOCKS;
+  if (locks.length === 0 && !needs.has('quota') && !needs.has('link')) return NO_LIVE_STATE;
+  return loadLiveState(context, needs, { entries: entries(), locks });
+}
+
+async function locksAround({ drive, path, clock }: Context, isAlone: boolean): Promise<readonly Lock[]> {
+  const { locks } = drive.state;
+  const nowMs = clock.now();
+  if (isAlone) return locks.covering(nowMs, path);
+  const [covering, within] = await Promise.all([locks.covering(nowMs, path), locks.within(nowMs, path)]);
+  return covering.length + within.length === 0 ? NO_LOCKS : [...covering, ...within];
 }
 
 async function deadPropertiesOf(
@@ -192,4 +190,38 @@ async function deadPropertiesOf(
   entries: readonly Entry[],
 ): Promise<DeadProperties> {
   return selection.needsDead ? drive.state.properties.of(entries.map((entry) => entry.id)) : NO_DEAD;
+}
+
+/**
+ * Rendered answers. Listings are immutable values, so whatever was rendered from one stays valid while the drive shows
+ * that value: nothing here needs to be invalidated.
+ */
+export class AnswerCache {
+  readonly #answers = new LRUCache<string, Buffer>({
+    maxSize: ANSWERS_BYTES_MAX,
+    sizeCalculation: (body, key) => body.length + key.length,
+  });
+  readonly #ids = new WeakMap<object, number>();
+  #lastId = 0;
+
+  /** Returns the key of an answer. `version` is that of the dead properties, if the answer shows any. */
+  key(listing: Listing, selection: PropertySelection, href: string, version: number | undefined): string {
+    return `${this.#idOf(listing)} ${this.#idOf(selection)} ${version} ${href}`;
+  }
+
+  get(key: string): Buffer | undefined {
+    return this.#answers.get(key);
+  }
+
+  set(key: string, body: Buffer): void {
+    this.#answers.set(key, body);
+  }
+
+  #idOf(value: object): number {
+    const known = this.#ids.get(value);
+    if (known !== undefined) return known;
+    this.#lastId += 1;
+    this.#ids.set(value, this.#lastId);
+    return this.#lastId;
+  }
 }

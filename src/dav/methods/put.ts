@@ -2,36 +2,50 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { Entry, FileEntry, WriteMode, Written } from '../../drive/files.ts';
 import { onAbort } from '../../util/abort.ts';
 import { endedBy } from '../../util/body-reader.ts';
+import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
+import { keyOf, type Path } from '../../util/path.ts';
 import { clientOf } from '../clients.ts';
 import { checkConditions, type MetConditions, requireParent } from '../conditions/preconditions.ts';
 import { entityTagOf } from '../conditions/validators.ts';
-import type { Context } from '../context.ts';
-import { digestsIn, ocChecksums, verifiedBody } from '../digest.ts';
+import type { Context, Method } from '../context.ts';
 import { DavError, methodNotAllowed } from '../errors.ts';
 import { httpDate } from '../http-date.ts';
 import { type RequestLock, withRequestLock } from '../locks/request-lock.ts';
-import { checksumsProperty } from '../properties/checksums.ts';
+import {
+  CHECKSUM_HEADERS,
+  checksumsProperty,
+  digestsIn,
+  ocChecksums,
+  verifiedBody,
+} from '../properties/checksums.ts';
 import { announcedBytes, isChunked, mtimeOf } from '../request.ts';
 import { hrefOf } from '../resource-url.ts';
 
 /** How long a placeholder waits for its content, in ms. Explorer and Finder send it after a second or two. */
 const PLACEHOLDER_MS = 60_000;
 
+/** How long a failed PUT is remembered, in ms. rclone reacts after a second; slower programs and users take minutes. */
+const REMEMBERED_MS = 15 * 60_000;
+/** Maximum number of failed PUTs remembered; the oldest are dropped beyond it. */
+const REMEMBERED_MAX = 10_000;
+
 /**
- * PUT (RFC 4918 §9.7, RFC 9110 §9.3.4). Checks everything it can before it asks for the body. Remembers a PUT that fails,
- * or whose client goes away before the answer: the client may delete the path to clean up.
+ * Creates PUT (RFC 4918 §9.7, RFC 9110 §9.3.4), which checks everything it can before it asks for the body. Adds a PUT
+ * that fails, or whose client goes away before the answer, to `failedPuts`: the client may delete the path to clean up.
  */
-export async function put(context: Context): Promise<void> {
-  const { principal, path, failedPuts, signal } = context;
-  const remember = () => failedPuts.add(principal, path);
-  onAbort(signal, remember);
-  try {
-    await store(context);
-    if (!signal.aborted) failedPuts.delete(principal, path);
-  } catch (error) {
-    remember();
-    throw error;
-  }
+export function createPut(failedPuts: FailedPuts): Method {
+  return async (context) => {
+    const { principal, path, signal } = context;
+    const remember = () => failedPuts.add(principal, path);
+    onAbort(signal, remember);
+    try {
+      await store(context);
+      if (!signal.aborted) failedPuts.delete(principal, path);
+    } catch (error) {
+      remember();
+      throw error;
+    }
+  };
 }
 
 async function store(context: Context): Promise<void> {
@@ -77,7 +91,7 @@ async function write(
   mode: WriteMode,
   lock: RequestLock,
 ): Promise<Written> {
-  const { drive, path, exchange, request } = context;
+  const { drive, path, request } = context;
   const modifiedMs = mtimeOf(request.headers);
   const sizeBytes = announcedBytes(request);
   const isFirstHalf = !entry && sizeBytes === 0 && !isChunked(request) && clientOf(request).createsEmptyFirst;
@@ -91,10 +105,15 @@ async function write(
     ...(sizeBytes !== undefined && { sizeBytes }),
     ...(modifiedMs !== undefined && { modifiedMs }),
   };
-  const whole = endedBy(verifiedBody(exchange.body(), digestsIn(request.headers)), () =>
-    lock.requireUnbroken(),
-  );
-  return drive.files.write(path, whole, options, bodySignal(context));
+  const body = endedBy(checkedBody(context), () => lock.requireUnbroken());
+  return drive.files.write(path, body, options, bodySignal(context));
+}
+
+/** Returns the body, which ends with an error if it does not match the client's checksums. */
+function checkedBody({ exchange, request: { headers } }: Context): AsyncIterable<Uint8Array> {
+  const body = exchange.body();
+  const hasChecksums = CHECKSUM_HEADERS.some((name) => headers[name] !== undefined);
+  return hasChecksums ? verifiedBody(body, digestsIn(headers)) : body;
 }
 
 /** Returns a signal that aborts when the client goes away before its body is complete, and not after that. */
@@ -108,6 +127,7 @@ function bodySignal({ request, signal }: Context): AbortSignal {
 
 /** Stores the client's checksums, which rclone compares with the listing. A failure to store them fails no PUT. */
 async function keepChecksums({ drive, request, log }: Context, entry: Entry): Promise<void> {
+  if (request.headers['oc-checksum'] === undefined) return;
   const checksums = ocChecksums(request.headers);
   const property = entry.kind === 'file' ? checksumsProperty(entry, checksums) : undefined;
   if (!property) return;
@@ -131,4 +151,37 @@ async function answerStored(
   if (mtimeOf(request.headers) !== undefined) headers['X-OC-Mtime'] = 'accepted';
   if (created) headers['Location'] = hrefOf(path, false);
   await exchange.answer({ status: created ? 201 : 204, headers, body: undefined });
+}
+
+/**
+ * The PUTs that failed recently. rclone deletes the path of a failed PUT to clean up, and so would destroy the previous
+ * version (rclone#3263): such a DELETE must be recoverable.
+ */
+export class FailedPuts {
+  /** Times of failed PUTs, oldest first. */
+  readonly #failures = new Map<string, Instant>();
+
+  constructor(private readonly clock: Clock) {}
+
+  add(principal: string, path: Path): void {
+    const key = keyFor(principal, path);
+    this.#failures.delete(key);
+    this.#failures.set(key, this.clock.instant());
+    const [oldest] = this.#failures.keys();
+    if (this.#failures.size > REMEMBERED_MAX && oldest !== undefined) this.#failures.delete(oldest);
+  }
+
+  delete(principal: string, path: Path): void {
+    this.#failures.delete(keyFor(principal, path));
+  }
+
+  has(principal: string, path: Path): boolean {
+    const failure = this.#failures.get(keyFor(principal, path));
+    return failure !== undefined && elapsedMs(this.clock, failure) < REMEMBERED_MS;
+  }
+}
+
+/** NUL separates the two: neither user names nor paths contain it. */
+function keyFor(principal: string, path: Path): string {
+  return `${principal}\0${keyOf(path)}`;
 }

@@ -6,8 +6,7 @@ import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
 import { hrefOf } from '../resource-url.ts';
 import { statusOf } from '../status.ts';
-import { type LiveState, NO_LIVE_STATE, UnavailableProperty } from './live-properties.ts';
-import type { PropertySelection } from './property-selection.ts';
+import { type LiveState, NO_LIVE_STATE, type PropertyNeed, UnavailableProperty } from './live-properties.ts';
 
 /** Maximum number of rows with shared links. Each costs a call of the service, which limits their rate. */
 const LINK_ROWS_MAX = 100;
@@ -20,22 +19,22 @@ const TOO_MANY_LINKS = new UnavailableProperty(
 );
 
 /**
- * Loads the state that the rows of one answer need. `entries` are the resources of the answer; `undefined` with depth
- * infinity, where they are not known yet.
+ * Loads the state that the rows of one answer need, besides `locks`, those around its resources. `entries` are the
+ * resources; `undefined` with depth infinity, where they are not known yet.
  */
 export async function loadLiveState(
   context: Context,
-  selection: PropertySelection,
-  entries: readonly Entry[] | undefined,
+  needs: ReadonlySet<PropertyNeed>,
+  { entries, locks }: { readonly entries: readonly Entry[] | undefined; readonly locks: readonly Lock[] },
 ): Promise<LiveState> {
-  const [locks, quota, links] = await Promise.all([
-    selection.needs('locks') ? locksAround(context, entries) : [],
-    selection.needs('quota') ? context.drive.files.freeSpace(context.signal) : undefined,
-    selection.needs('link') ? linksOf(context, entries) : undefined,
+  const needsLinks = needs.has('link');
+  const [quota, links] = await Promise.all([
+    needs.has('quota') ? context.drive.files.freeSpace(context.signal) : undefined,
+    needsLinks ? linksOf(context, entries) : undefined,
   ]);
-  if (locks.length === 0 && !quota && !selection.needs('link')) return NO_LIVE_STATE;
+  if (locks.length === 0 && !quota && !needsLinks) return NO_LIVE_STATE;
   const locksOf = lockLookup(locks);
-  const isEmpty = !quota && !selection.needs('link');
+  const isEmpty = !quota && !needsLinks;
   return {
     nowMs: context.clock.now(),
     locksOf,
@@ -44,16 +43,6 @@ export async function loadLiveState(
     linkOf: (entry) => (links ? links.get(entry.id) : TOO_MANY_LINKS),
     isEmptyFor: (entry) => isEmpty && locksOf(entry).length === 0,
   };
-}
-
-async function locksAround(
-  { drive, path, clock }: Context,
-  entries: readonly Entry[] | undefined,
-): Promise<readonly Lock[]> {
-  const nowMs = clock.now();
-  const covering = drive.state.locks.covering(nowMs, path);
-  if (entries?.length === 1) return covering;
-  return [...(await covering), ...(await drive.state.locks.within(nowMs, path))];
 }
 
 /** A lock whose root is above the resource has a collection as its root. */

@@ -73,6 +73,8 @@ interface SelectedProperty {
 
 /** The properties that a PROPFIND selects, worked out once per request body. */
 export class PropertySelection {
+  /** Data that must be loaded before the selected live properties can be shown. */
+  readonly needs: ReadonlySet<PropertyNeed>;
   readonly needsDead: boolean;
   readonly #kind: PropfindRequest['kind'];
   readonly #live: readonly SelectedProperty[];
@@ -95,12 +97,8 @@ export class PropertySelection {
     this.#missing = named.filter((property) => !isShown(property));
     this.#dead = names.filter((name) => !liveProperty(name));
     this.#includesDead = client.allprop === 'lean' ? isMicrosofts : () => true;
-    this.needsDead = request.kind !== 'prop' || this.#dead.length > 0 || this.needs('dead');
-  }
-
-  /** Whether a selected live property needs this to be loaded. */
-  needs(need: PropertyNeed): boolean {
-    return this.#live.some(({ property }) => property.needs === need);
+    this.needs = new Set(this.#live.flatMap(({ property }) => property.needs ?? []));
+    this.needsDead = request.kind !== 'prop' || this.#dead.length > 0 || this.needs.has('dead');
   }
 
   /** Renders the `propstat`s of one resource: existing properties first, then missing and unavailable ones. */

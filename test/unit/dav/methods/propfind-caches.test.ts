@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { PropfindCache } from '../../../../src/dav/answers/propfind-cache.ts';
+import { RowCache } from '../../../../src/dav/answers/propfind-rows.ts';
+import { AnswerCache } from '../../../../src/dav/methods/propfind.ts';
 import { PropertySelection } from '../../../../src/dav/properties/property-selection.ts';
 import type { FolderEntry, Listing } from '../../../../src/drive/files.ts';
 import { pathOf } from '../../../../src/util/path.ts';
@@ -15,7 +16,7 @@ const newSelection = () =>
   );
 
 test('a row is rendered once per entry value and selection', () => {
-  const cache = new PropfindCache();
+  const cache = new RowCache();
   const selection = newSelection();
   const entry = folder('a');
   expect(cache.row(selection, entry, () => 'first')).toBe('first');
@@ -25,24 +26,24 @@ test('a row is rendered once per entry value and selection', () => {
 });
 
 test('an answer is cached by listing, selection, href and version', () => {
-  const cache = new PropfindCache();
+  const cache = new AnswerCache();
   const selection = newSelection();
   const one = listing('a');
-  const key = cache.answerKey(one, selection, '/a/', 1);
-  cache.keepAnswer(key, Buffer.from('kept'));
-  expect(cache.answer(cache.answerKey(one, selection, '/a/', 1))?.toString()).toBe('kept');
+  const key = cache.key(one, selection, '/a/', 1);
+  cache.set(key, Buffer.from('kept'));
+  expect(cache.get(cache.key(one, selection, '/a/', 1))?.toString()).toBe('kept');
   for (const other of [
-    cache.answerKey({ ...one }, selection, '/a/', 1),
-    cache.answerKey(one, newSelection(), '/a/', 1),
-    cache.answerKey(one, selection, '/A/', 1),
-    cache.answerKey(one, selection, '/a/', 2),
-    cache.answerKey(one, selection, '/a/', undefined),
+    cache.key({ ...one }, selection, '/a/', 1),
+    cache.key(one, newSelection(), '/a/', 1),
+    cache.key(one, selection, '/A/', 1),
+    cache.key(one, selection, '/a/', 2),
+    cache.key(one, selection, '/a/', undefined),
   ])
-    expect(cache.answer(other)).toBeUndefined();
+    expect(cache.get(other)).toBeUndefined();
 });
 
-test('PropfindCache drops rows and answers beyond its limits', () => {
-  const cache = new PropfindCache();
+test('RowCache drops all rows when they exceed its limit', () => {
+  const cache = new RowCache();
   const selection = newSelection();
   const first = folder('first');
   let made = 0;
@@ -54,11 +55,13 @@ test('PropfindCache drops rows and answers beyond its limits', () => {
     cache.row(selection, index === 0 ? first : folder(`${index}`), row);
   cache.row(selection, first, row);
   expect(made).toBe(31);
+});
 
-  const keys = Array.from({ length: 10 }, (_, index) =>
-    cache.answerKey(listing(`${index}`), selection, '/', 1),
-  );
-  for (const key of keys) cache.keepAnswer(key, Buffer.alloc(4 * MIB));
-  expect(keys.filter((key) => cache.answer(key)).length).toBeLessThanOrEqual(8);
-  expect(cache.answer(keys.at(-1) ?? '')).toBeDefined();
+test('AnswerCache drops the oldest answers beyond its limit', () => {
+  const cache = new AnswerCache();
+  const selection = newSelection();
+  const keys = Array.from({ length: 10 }, (_, index) => cache.key(listing(`${index}`), selection, '/', 1));
+  for (const key of keys) cache.set(key, Buffer.alloc(4 * MIB));
+  expect(keys.filter((key) => cache.get(key)).length).toBeLessThanOrEqual(8);
+  expect(cache.get(keys.at(-1) ?? '')).toBeDefined();
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { FailedPuts } from '../../../src/dav/failed-puts.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
-import { path } from '../../support/paths.ts';
+import { FailedPuts } from '../../../../src/dav/methods/put.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { path } from '../../../support/paths.ts';
 
 test('a failed PUT is remembered by user and path for 15 minutes after the last one', async () => {
   const clock = new ManualClock();
