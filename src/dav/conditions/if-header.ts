@@ -1,4 +1,6 @@
+import { keyOf, type Path } from '../../util/path.ts';
 import { DavError } from '../errors.ts';
+import { parseResourceUrl } from '../resource-url.ts';
 
 /** One condition on the state of a resource, negated by `not`. */
 export interface Condition {
@@ -66,6 +68,81 @@ export function tokensIn(header: IfHeader): Set<string> {
       conditions.filter(({ kind }) => kind === 'token').map(({ value }) => value),
     ),
   );
+}
+
+/** The resources that a request names outside its `If` header. */
+export interface NamedResources {
+  readonly path: Path;
+  /** The destination of COPY and MOVE. */
+  readonly destination: Path | undefined;
+}
+
+/** The state of a resource that the conditions of a list are compared with. */
+export interface ResourceState {
+  /** Tokens of the locks that protect it. */
+  readonly tokens: ReadonlySet<string>;
+  /** Whether this is its entity tag. */
+  readonly hasTag: (tag: string) => boolean;
+}
+
+/** Maximum number of resources in an `If` header. Each costs a lookup; the longest real headers name a dozen. */
+const RESOURCES_MAX = 64;
+
+const UNMAPPED: ResourceState = { tokens: new Set(), hasTag: () => false };
+
+/** Whether one of the lists matches. Calls `load` once for each resource that they name. Throws `DavError` 400. */
+export async function matchesIfHeader(
+  header: IfHeader,
+  resources: NamedResources,
+  load: (path: Path) => Promise<ResourceState>,
+): Promise<boolean> {
+  const states = new Map<string, Promise<ResourceState>>();
+  const stateOf = (path: Path): Promise<ResourceState> => {
+    const key = keyOf(path);
+    const known = states.get(key) ?? load(path);
+    if (states.size >= RESOURCES_MAX)
+      throw new DavError(400, `the If header names more than ${RESOURCES_MAX} resources`);
+    states.set(key, known);
+    return known;
+  };
+  for (const list of header) {
+    const paths = pathsOf(list, resources);
+    for (const path of paths) if (conditionsMet(list.conditions, await stateOf(path))) return true;
+    if (paths.length === 0 && conditionsMet(list.conditions, UNMAPPED)) return true;
+  }
+  return false;
+}
+
+/** Whether a list about `path` contains an entity tag. */
+export function namesTag(header: IfHeader, resources: NamedResources, path: Path): boolean {
+  const isAbout = (list: IfList) => pathsOf(list, resources).some((named) => keyOf(named) === keyOf(path));
+  const hasTag = ({ conditions }: IfList) => conditions.some(({ kind, not }) => kind === 'tag' && !not);
+  return header.some((list) => hasTag(list) && isAbout(list));
+}
+
+/**
+ * Returns the resources that a list applies to. An untagged list applies to the Request-URI (RFC 4918 §10.4.2), but
+ * Finder puts the token of its lock on the destination there: a list of tokens may match the destination too.
+ */
+function pathsOf({ resource, conditions }: IfList, { path, destination }: NamedResources): readonly Path[] {
+  if (resource === undefined) {
+    const isTokenList = conditions.every(({ kind, not }) => kind === 'token' && !not);
+    return destination !== undefined && isTokenList ? [path, destination] : [path];
+  }
+  try {
+    return [parseResourceUrl(resource).path];
+  } catch (error) {
+    // Not a URL of this drive: none of its locks and tags match.
+    if (error instanceof DavError) return [];
+    throw error;
+  }
+}
+
+function conditionsMet(conditions: readonly Condition[], state: ResourceState): boolean {
+  return conditions.every(({ not, kind, value }) => {
+    const isMatch = kind === 'token' ? state.tokens.has(value) : state.hasTag(value);
+    return isMatch !== not;
+  });
 }
 
 function readList(scanner: Scanner): Condition[] {

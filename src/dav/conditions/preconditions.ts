@@ -1,11 +1,17 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { FileError } from '../../drive/errors.ts';
-import type { Entry } from '../../drive/files.ts';
+import type { Entry, FileEntry } from '../../drive/files.ts';
 import { keyOf, type Path, parentOf } from '../../util/path.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { parseResourceUrl } from '../resource-url.ts';
-import { type Condition, type IfHeader, type IfList, parseIfHeader, tokensIn } from './if-header.ts';
-import { evaluateConditions, matchesEntityTag, type Validators, validatorsOf } from './validators.ts';
+import {
+  type IfHeader,
+  matchesIfHeader,
+  namesTag,
+  parseIfHeader,
+  type ResourceState,
+  tokensIn,
+} from './if-header.ts';
 
 /** The consequences of a request's conditions, once met, for the write. */
 export interface MetConditions {
@@ -23,9 +29,6 @@ export interface Destination {
   readonly entry: Entry | undefined;
 }
 
-/** Maximum number of resources in an `If` header. Each costs a lookup; the longest real headers name a dozen. */
-const RESOURCES_MAX = 64;
-
 /**
  * Evaluates the `If` header (RFC 4918 §10.4) and HTTP's conditional headers against `entry`, the resource at the
  * request's path. Throws `DavError` 400 for an unreadable `If`, 412 when a condition is not met.
@@ -36,11 +39,12 @@ export async function checkConditions(
   destination?: Destination,
 ): Promise<MetConditions> {
   const { headers } = context.request;
-  const ifHeader = await checkIfHeader(context, entry, destination);
+  const ifHeader = headers['if'] === undefined ? undefined : await checkIfHeader(context, entry, destination);
   if (evaluateConditions(headers, entry && validatorsIn(entry), { isRead: false }) === 'failed')
     throw conditionsFailed();
   const pinsByHttp = ['if-match', 'if-unmodified-since'].some((name) => isSpecific(headers[name]));
-  const pins = (path: Path) => ifHeader !== undefined && namesTag(context, ifHeader, destination, path);
+  const resources = { path: context.path, destination: destination?.path };
+  const pins = (path: Path) => ifHeader !== undefined && namesTag(ifHeader, resources, path);
   return {
     tokens: ifHeader ? tokensIn(ifHeader) : new Set(),
     pinsRevision: pinsByHttp || pins(context.path),
@@ -57,7 +61,9 @@ export async function checkIfHeader(
   const header = context.request.headers['if'];
   if (typeof header !== 'string') return undefined;
   const parsed = parseIfHeader(header);
-  if (await matchesIfHeader(context, parsed, entry, destination)) return parsed;
+  const resources = { path: context.path, destination: destination?.path };
+  const known = [{ path: context.path, entry }, ...(destination ? [destination] : [])];
+  if (await matchesIfHeader(parsed, resources, (path) => loadState(context, path, known))) return parsed;
   throw new DavError(
     412,
     'none of the lists in the If header matches the current state; fetch it and try again',
@@ -84,96 +90,129 @@ function isSpecific(header: string | string[] | undefined): boolean {
   return header !== undefined && String(header).trim() !== '*';
 }
 
-/** Whether a list about `path` contains an entity tag. */
-function namesTag(
-  context: Context,
-  header: IfHeader,
-  destination: Destination | undefined,
-  path: Path,
-): boolean {
-  const isAbout = (list: IfList) =>
-    pathsOf(list, context.path, destination).some((named) => keyOf(named) === keyOf(path));
-  const hasTag = ({ conditions }: IfList) => conditions.some(({ kind, not }) => kind === 'tag' && !not);
-  return header.some((list) => hasTag(list) && isAbout(list));
-}
-
 function validatorsIn(entry: Entry): Validators {
   return entry.kind === 'file' ? validatorsOf(entry) : {};
 }
 
-/** The state of a resource that the conditions of an `If` list are compared with. */
-interface ResourceState {
-  readonly tokens: ReadonlySet<string>;
-  readonly validators: Validators | undefined;
-}
-
-async function matchesIfHeader(
-  context: Context,
-  header: IfHeader,
-  entry: Entry | undefined,
-  destination: Destination | undefined,
-): Promise<boolean> {
-  const states = new Map<string, Promise<ResourceState>>();
-  const stateOf = (path: Path): Promise<ResourceState> => {
-    const key = keyOf(path);
-    const known = states.get(key) ?? loadState(context, path, entry, destination);
-    if (states.size >= RESOURCES_MAX)
-      throw new DavError(400, `the If header names more than ${RESOURCES_MAX} resources`);
-    states.set(key, known);
-    return known;
-  };
-  for (const list of header) {
-    const paths = pathsOf(list, context.path, destination);
-    for (const path of paths) if (conditionsMet(list.conditions, await stateOf(path))) return true;
-    if (paths.length === 0 && conditionsMet(list.conditions, UNMAPPED)) return true;
-  }
-  return false;
-}
-
-const UNMAPPED: ResourceState = { tokens: new Set(), validators: undefined };
-
-/**
- * Returns the resources that a list applies to. An untagged list applies to the Request-URI (RFC 4918 §10.4.2), but
- * Finder puts the token of its lock on the destination there: a list of tokens may match the destination too.
- */
-function pathsOf(
-  { resource, conditions }: IfList,
-  own: Path,
-  destination: Destination | undefined,
-): readonly Path[] {
-  if (resource === undefined) {
-    const isTokenList = conditions.every(({ kind, not }) => kind === 'token' && !not);
-    return destination !== undefined && isTokenList ? [own, destination.path] : [own];
-  }
-  try {
-    return [parseResourceUrl(resource).path];
-  } catch (error) {
-    // Not a URL of this drive: none of its locks and tags match.
-    if (error instanceof DavError) return [];
-    throw error;
-  }
-}
-
+/** Loads the state of the resource at `path`, whose entry may be among the `known` ones. */
 async function loadState(
-  context: Context,
+  { drive, clock, signal }: Context,
   path: Path,
-  entry: Entry | undefined,
-  destination: Destination | undefined,
+  known: readonly Destination[],
 ): Promise<ResourceState> {
-  const { drive, clock, signal } = context;
-  const loaded = [{ path: context.path, entry }, ...(destination ? [destination] : [])];
-  const known = loaded.find((one) => keyOf(one.path) === keyOf(path));
-  const current = known ? known.entry : await drive.files.stat(path, signal);
+  const loaded = known.find((one) => keyOf(one.path) === keyOf(path));
+  const current = loaded ? loaded.entry : await drive.files.stat(path, signal);
   const locks = await drive.state.locks.covering(clock.now(), path);
   return {
     tokens: new Set(locks.map(({ token }) => token)),
-    validators: current && validatorsIn(current),
+    hasTag: (tag) => matchesEntityTag(tag, current && validatorsIn(current)),
   };
 }
 
-function conditionsMet(conditions: readonly Condition[], state: ResourceState): boolean {
-  return conditions.every(({ not, kind, value }) => {
-    const isMatch = kind === 'token' ? state.tokens.has(value) : matchesEntityTag(value, state.validators);
-    return isMatch !== not;
-  });
+/** The validators of a representation (RFC 9110 §8.8), with which conditional headers are compared. */
+export interface Validators {
+  /** Value of `ETag`; folders have none. */
+  readonly entityTag?: string;
+  /** Milliseconds since 1970. */
+  readonly modifiedMs?: number;
+}
+
+/** Returns the strong entity tag of a file: its revision, which identifies its content. */
+export function entityTagOf({ rev }: FileEntry): string {
+  return `"${rev}"`;
+}
+
+export function validatorsOf(entry: FileEntry): Validators {
+  return { entityTag: entityTagOf(entry), modifiedMs: entry.modifiedMs };
+}
+
+type ConditionsResult = 'proceed' | 'not-modified' | 'failed';
+
+/**
+ * Evaluates the conditional headers in the order of RFC 9110 §13.2.2. `current` is `undefined` for an unmapped URL;
+ * `isRead` marks GET and HEAD, which alone answer 304. An unreadable date is ignored; an unreadable entity tag (Joplin's)
+ * matches nothing.
+ */
+export function evaluateConditions(
+  headers: IncomingHttpHeaders,
+  current: Validators | undefined,
+  { isRead }: { readonly isRead: boolean },
+): ConditionsResult {
+  const ifMatch = headers['if-match'];
+  const ifNoneMatch = headers['if-none-match'];
+  if (ifMatch !== undefined) {
+    if (!matchesEntityTag(ifMatch, current)) return 'failed';
+  } else if (isModifiedSince(headers['if-unmodified-since'], current)) return 'failed';
+  if (ifNoneMatch !== undefined) {
+    if (matchesEntityTag(ifNoneMatch, current)) return isRead ? 'not-modified' : 'failed';
+    return 'proceed';
+  }
+  const since = parseHttpDate(headers['if-modified-since']);
+  const isDated = isRead && since !== undefined && current?.modifiedMs !== undefined;
+  return isDated && seconds(current.modifiedMs) <= seconds(since) ? 'not-modified' : 'proceed';
+}
+
+/** Whether `If-Range` allows a partial answer (RFC 9110 §13.1.5). Finder sends a date, others an entity tag. */
+export function ifRangeMatches(header: string | undefined, current: Validators): boolean {
+  if (header === undefined) return true;
+  if (header.includes('"')) return !/^\s*W\//.test(header) && matchesEntityTag(header, current);
+  const date = parseHttpDate(header);
+  return (
+    date !== undefined && current.modifiedMs !== undefined && seconds(current.modifiedMs) === seconds(date)
+  );
+}
+
+const QUOTED = /"([^"]*)"/g;
+
+/** Whether a list of entity tags, or `*`, matches `current`. Ignores `W/`, which davfs2 strips from tags. */
+function matchesEntityTag(list: string, current: Validators | undefined): boolean {
+  if (!current) return false;
+  if (list.trim() === '*') return true;
+  return [...list.matchAll(QUOTED)].some(([tag]) => isSameTag(tag, current.entityTag));
+}
+
+function isSameTag(tag: string, other: string | undefined): boolean {
+  return other !== undefined && tag.replace(/^W\//, '') === other.replace(/^W\//, '');
+}
+
+/** Returns true for an unmapped URL: it has no representation that could be unmodified. */
+function isModifiedSince(header: string | undefined, current: Validators | undefined): boolean {
+  const date = parseHttpDate(header);
+  if (date === undefined) return false;
+  if (!current) return true;
+  return current.modifiedMs !== undefined && seconds(current.modifiedMs) > seconds(date);
+}
+
+/** HTTP dates have a resolution of one second. */
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+const MONTHS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
+const IMF_FIXDATE = /^\w{3}, (\d{2}) (\w{3}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT$/i;
+const RFC_850 = /^\w{6,9}, (\d{2})-(\w{3})-(\d{2}) (\d{2}):(\d{2}):(\d{2}) GMT$/i;
+const ASCTIME = /^\w{3} (\w{3}) ([ \d]\d) (\d{2}):(\d{2}):(\d{2}) (\d{4})$/i;
+
+/** Parses an HTTP date in any of its three forms (RFC 9110 §5.6.7), to ms since 1970; `undefined` for other text. */
+export function parseHttpDate(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const trimmed = text.trim();
+  const asctime = ASCTIME.exec(trimmed);
+  const [, day, month, year, hour, minute, second] = asctime
+    ? [asctime[0], asctime[2], asctime[1], asctime[6], asctime[3], asctime[4], asctime[5]]
+    : (IMF_FIXDATE.exec(trimmed) ?? RFC_850.exec(trimmed) ?? []);
+  const index = MONTHS.indexOf(String(month).toLowerCase());
+  if (index < 0) return undefined;
+  return Date.UTC(fullYear(Number(year)), index, Number(day), Number(hour), Number(minute), Number(second));
+}
+
+/** Years of two digits are 1970 to 2069, as in POSIX `strptime`. */
+function fullYear(year: number): number {
+  if (year >= 100) return year;
+  return year < 70 ? 2000 + year : 1900 + year;
+}
+
+/** Formats ms since 1970 as an HTTP date. */
+export function httpDate(ms: number): string {
+  return new Date(ms).toUTCString();
 }

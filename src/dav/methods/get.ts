@@ -5,16 +5,17 @@ import type { FileEntry, FolderEntry } from '../../drive/files.ts';
 import { mediaTypeOf } from '../../util/media-types.ts';
 import { type ByteRange, parseRange } from '../../util/ranges.ts';
 import { DRIVE_PAGE_POLICY, drivePage } from '../answers/folder-page.ts';
-import { checkIfHeader, conditionsFailed } from '../conditions/preconditions.ts';
 import {
+  checkIfHeader,
+  conditionsFailed,
   evaluateConditions,
+  httpDate,
   ifRangeMatches,
   type Validators,
   validatorsOf,
-} from '../conditions/validators.ts';
+} from '../conditions/preconditions.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { httpDate } from '../http-date.ts';
 import { hrefOf } from '../resource-url.ts';
 
 /** Media types in which a browser may run scripts. They are sandboxed: a file must not act as the user who opens it. */
@@ -24,7 +25,7 @@ const SCRIPTABLE = /^(text\/html|text\/javascript|application\/(xhtml\+xml|xml)|
 export async function get(context: Context): Promise<void> {
   const { drive, path, signal } = context;
   const entry = await drive.files.stat(path, signal);
-  await checkIfHeader(context, entry);
+  if (context.request.headers['if'] !== undefined) await checkIfHeader(context, entry);
   if (!entry) {
     const result = evaluateConditions(context.request.headers, undefined, { isRead: true });
     if (result === 'failed') throw conditionsFailed();

@@ -5,11 +5,15 @@ import { endedBy } from '../../util/body-reader.ts';
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import { keyOf, type Path } from '../../util/path.ts';
 import { clientOf } from '../clients.ts';
-import { checkConditions, type MetConditions, requireParent } from '../conditions/preconditions.ts';
-import { entityTagOf } from '../conditions/validators.ts';
+import {
+  checkConditions,
+  entityTagOf,
+  httpDate,
+  type MetConditions,
+  requireParent,
+} from '../conditions/preconditions.ts';
 import type { Context, Method } from '../context.ts';
 import { DavError, methodNotAllowed } from '../errors.ts';
-import { httpDate } from '../http-date.ts';
 import { type RequestLock, withRequestLock } from '../locks/request-lock.ts';
 import {
   CHECKSUM_HEADERS,

@@ -1,7 +1,7 @@
 import type { Entry, LinkSettings } from '../../drive/files.ts';
 import type { DeadProperty, PropertyChange } from '../../state/properties.ts';
+import { parseHttpDate } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
-import { parseHttpDate } from '../http-date.ts';
 import { childrenOf, DAV_NAMESPACE, isDav, textOf, type XmlElement } from '../xml/xml-element.ts';
 import { languageOf, standaloneXml } from '../xml/xml-writer.ts';
 import { checksumsProperty, isChecksums } from './checksums.ts';

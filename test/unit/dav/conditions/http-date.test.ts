@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseHttpDate } from '../../../src/dav/http-date.ts';
+import { parseHttpDate } from '../../../../src/dav/conditions/preconditions.ts';
 
 const MS = Date.UTC(1994, 10, 6, 8, 49, 37);
 
