@@ -1,11 +1,11 @@
 import { SingleFlight } from '../util/single-flight.ts';
-import { counted } from './count.ts';
+import { counted, type Tokens } from './caller.ts';
 import { type Account, accountRequest, readAccount } from './current-account.ts';
 import { ApiError, isOutage } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import type { HttpAnswer } from './http.ts';
 import { LostConnection } from './lost-connection.ts';
-import type { TokenDeps, Tokens } from './token.ts';
+import type { TokenDeps } from './token.ts';
 
 /** The account of a login; `unreadable` when its app lacks the scope `account_info.read`. */
 export type LoginAccount = Account | 'unreadable';

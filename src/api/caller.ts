@@ -1,17 +1,23 @@
 import { type LinkedSignal, linkedSignal } from '../util/abort.ts';
-import { ageMs, type Clock, elapsedMs, type Instant, type Moment, momentNow } from '../util/clock.ts';
-import type { Log } from '../util/log.ts';
+import {
+  ageMs,
+  type Clock,
+  elapsedMs,
+  type Instant,
+  instantIn,
+  LONG_AGO,
+  type Moment,
+  momentNow,
+} from '../util/clock.ts';
 import type { Meter } from '../util/meter.ts';
-import type { CallAvailability } from './availability.ts';
-import { counted } from './count.ts';
 import { ApiError, isOutage } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import type { Http, HttpAnswer, HttpHead, HttpStream } from './http.ts';
 import { LostConnection } from './lost-connection.ts';
-import type { CallQueue, CommitFlight, Lane } from './queue.ts';
+import type { CommitFlight, Lane } from './queue.ts';
+import type { Availability } from './remote.ts';
 import type { CallRequest } from './request.ts';
-import { type RetryDecision, retryDecision } from './retry.ts';
-import type { Tokens } from './token.ts';
+import { type Resolve, type RetryDeps, resolved, type Trouble, waitForRetry } from './retry.ts';
 
 /** Maximum number of immediate retries of a commit that collided with another commit of ours. */
 const COLLISIONS_MAX = 3;
@@ -22,36 +28,25 @@ const LAST_TRY_MS = { max: 25_000, min: 5_000 };
 /** A longer body may take more time than the deadline to send, so its deadline counts from the end of the failed try. */
 const LONG_BODY_BYTES = 256 * 1024;
 
-export interface CallerDeps {
+/** Minimum time between two calls of the listeners, in ms: a service may answer some calls and refuse others. */
+const BACK_EVERY_MS = 10_000;
+
+/** The source of access tokens. Both methods throw `CallFailure`, or the signal's reason. */
+export interface Tokens {
+  current(signal: AbortSignal): Promise<string>;
+  /**
+   * Renews the tokens. Must be called when the service refused `token` as expired. Returns whether there is another one
+   * now.
+   */
+  renew(token: string, signal: AbortSignal): Promise<boolean>;
+}
+
+export interface CallerDeps extends RetryDeps {
   readonly http: Http;
   readonly tokens: Tokens;
-  readonly queue: CallQueue;
   readonly availability: CallAvailability;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly meter: Meter;
-  /** Returns numbers in [0, 1). */
-  readonly random: () => number;
-  /** How long after its trouble began a call is still retried. */
-  readonly deadlineMs: number;
   /** Aborted when the client closes. */
   readonly signal: AbortSignal;
-}
-
-/**
- * Since when a call is in trouble: the start of its first failed try, or of a pause of the account that delayed it. Calls
- * that find out how it ended share it, and with it the deadline.
- */
-export interface Trouble {
-  since?: Instant;
-}
-
-/** The state of a call after a failed try. */
-export interface Situation {
-  readonly failure: CallFailure;
-  /** This try, or an earlier one, may have been carried out. */
-  readonly outcomeUnknown: boolean;
-  readonly trouble: Trouble;
 }
 
 export interface Call<T> {
@@ -60,11 +55,7 @@ export interface Call<T> {
   readonly lane: Lane | undefined;
   /** Reads an answer with status 200. Any error except an `ApiError` counts as an answer that makes no sense. */
   readonly read: (answer: HttpAnswer) => T;
-  /**
-   * Called after a failure, before the next try and before giving up. Returns the result when the state of the service
-   * shows that the call was carried out.
-   */
-  readonly resolve?: (situation: Situation) => Promise<{ readonly result: T } | undefined>;
+  readonly resolve?: Resolve<T>;
   readonly signal?: AbortSignal | undefined;
   readonly trouble?: Trouble;
 }
@@ -179,64 +170,10 @@ export class Caller {
         // It collided with our own commit, which ends soon: retry at once.
         if (number <= COLLISIONS_MAX) continue;
       }
-      const decision = await this.#wait(call, outcome, { number, trouble, signal });
-      const resolved = await this.#resolve(call, { failure: outcome, outcomeUnknown, trouble });
-      if (resolved) return resolved.result;
+      const decision = await waitForRetry(this.deps, call, outcome, { number, trouble, signal });
+      const done = await resolved(call.resolve, { failure: outcome, outcomeUnknown, trouble });
+      if (done) return done.result;
       if (!decision.retry) throw outcome.final(outcomeUnknown, decision.retryAfterMs);
-    }
-  }
-
-  /** Decides whether there is another try, and waits until it is due. */
-  async #wait(
-    call: { readonly lane: Lane | undefined; readonly request: CallRequest },
-    failure: CallFailure,
-    at: { readonly number: number; readonly trouble: Trouble; readonly signal: AbortSignal },
-  ): Promise<RetryDecision> {
-    const { clock, queue, log, meter, random, deadlineMs } = this.deps;
-    const troubleMs = at.trouble.since === undefined ? 0 : elapsedMs(clock, at.trouble.since);
-    const decision = retryDecision(
-      failure,
-      { number: at.number, elapsedMs: troubleMs, deadlineMs },
-      random(),
-    );
-    const { lane, request } = call;
-    if (lane && failure.reason === 'rate-limited') queue.limited(lane);
-    const fields = { route: request.route, reason: failure.reason, try: at.number };
-    const { requestId } = failure.error.details;
-    if (!decision.retry) {
-      if (failure.reason !== 'refused')
-        log.warn('call of the storage service failed', { ...fields, requestId });
-      if (lane && (failure.reason === 'lost' || failure.reason === 'server'))
-        queue.refuseLongWaiting(failure.error);
-      if (!lane || decision.retryAfterMs === undefined) return decision;
-      queue.pause(decision.retryAfterMs);
-      return { retry: false, retryAfterMs: queue.closedMs };
-    }
-    meter.retried(failure.reason);
-    log.warn('retrying a call of the storage service', {
-      ...fields,
-      delayMs: decision.delayMs,
-      requestId,
-    });
-    if (lane && decision.pausesAccount) queue.pause(decision.delayMs);
-    await clock.sleep(decision.delayMs, at.signal);
-    return decision;
-  }
-
-  /** Asks the call's `resolve` whether it was carried out after all. */
-  async #resolve<T>(
-    call: Omit<Call<T>, 'read'>,
-    situation: Situation,
-  ): Promise<{ readonly result: T } | undefined> {
-    if (!call.resolve) return undefined;
-    try {
-      return await call.resolve(situation);
-    } catch (cause) {
-      if (!(cause instanceof ApiError)) throw cause;
-      // Unknown: the first failure says more than this one.
-      if (isOutage(cause)) throw situation.failure.error;
-      // A refused question is no sign that the call was carried out.
-      return undefined;
     }
   }
 
@@ -335,4 +272,62 @@ function readOr<T>(read: () => T, head: HttpHead, route: string): T {
     if (cause instanceof ApiError || cause instanceof CallFailure) throw cause;
     throw failureOfJunk(head, route, cause);
   }
+}
+
+/** Learns from the end of each call whether the service answers. */
+export class CallAvailability implements Availability {
+  readonly #listeners = new Set<() => void>();
+  awaySince: Instant | undefined;
+  /** Whether the service was away since the listeners were last called. */
+  #isReturnUnreported = false;
+  #nextReport: Instant = LONG_AGO;
+
+  constructor(private readonly clock: Clock) {}
+
+  onBack(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Must be called when a call has its result. */
+  succeeded(): void {
+    this.awaySince = undefined;
+    if (!this.#isReturnUnreported || this.#nextReport > this.clock.instant()) return;
+    this.#isReturnUnreported = false;
+    this.#nextReport = instantIn(this.clock, BACK_EVERY_MS);
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** Must be called when a call has failed, after all retries. A refusal is an answer too. */
+  failed(error: unknown): void {
+    if (isOutage(error)) {
+      this.awaySince ??= this.clock.instant();
+      this.#isReturnUnreported = true;
+    } else if (error instanceof ApiError) this.succeeded();
+  }
+}
+
+/** Runs `work`, one request of `route`, and reports its outcome to the meter. */
+export async function counted<T>(
+  { meter, clock }: { readonly meter: Meter; readonly clock: Clock },
+  route: string,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const start = clock.instant();
+  let outcome = 'ok';
+  try {
+    return await work();
+  } catch (failure) {
+    outcome = signal.aborted ? 'cancelled' : outcomeOf(failure);
+    throw failure;
+  } finally {
+    meter.called({ route, outcome, ms: elapsedMs(clock, start) });
+  }
+}
+
+function outcomeOf(failure: unknown): string {
+  if (failure instanceof CallFailure) return failure.reason;
+  if (failure instanceof LostConnection) return 'lost';
+  return failure instanceof ApiError ? 'refused' : 'defect';
 }

@@ -1,9 +1,9 @@
 import type { Moment } from '../util/clock.ts';
 import { keyOf, type Path, relocate } from '../util/path.ts';
-import type { Trouble } from './caller.ts';
 import type { Client } from './context.ts';
 import { listingOf, statOf } from './list-folder.ts';
 import type { Entry } from './remote.ts';
+import type { Trouble } from './retry.ts';
 
 interface Copy {
   readonly from: Path;

@@ -4,13 +4,28 @@ import { failureOfAuth, failureOfTags } from './failure-table.ts';
 import type { HttpAnswer, HttpHead } from './http.ts';
 import type { LostConnection } from './lost-connection.ts';
 import { parsed } from './request.ts';
-import type { FailureReason, RetryableFailure } from './retry.ts';
+
+/** The reason of a failed call, as a retry distinguishes it. */
+export type FailureReason =
+  /** 429, `too_many_requests` or without a reason. */
+  | 'rate-limited'
+  /** `too_many_write_operations`, in any answer: someone else is writing in the namespace. */
+  | 'contention'
+  /** 5xx, `internal_error`, an answer that makes no sense, or bytes that were damaged in transit. */
+  | 'server'
+  /** No answer. */
+  | 'lost'
+  /** 401 for a token that a newer one may replace. */
+  | 'stale-token'
+  /** Everything else: final. */
+  | 'refused';
 
 /** A failed try of a call: why it failed, and what to throw when there is no other try. */
-export class CallFailure extends Error implements RetryableFailure {
+export class CallFailure extends Error {
   override readonly name = 'CallFailure';
   /** Whether the service may have carried out the call. */
   readonly outcomeUnknown: boolean;
+  /** How long the service asked to wait. */
   readonly retryAfterMs?: number;
 
   constructor(

@@ -10,7 +10,6 @@ import type {
   ListFolderResult,
   Metadata,
 } from '../wire/files.ts';
-import type { Trouble } from './caller.ts';
 import type { Client } from './context.ts';
 import { UnknownKind } from './drive-root.ts';
 import { ApiError } from './errors.ts';
@@ -18,6 +17,7 @@ import { askedWaitMs } from './failure.ts';
 import type { Lane } from './queue.ts';
 import type { Change, Entry, EntryLocation, Page, Remote } from './remote.ts';
 import { parsed, rpcRequest } from './request.ts';
+import type { Trouble } from './retry.ts';
 
 /** Maximum page size of `list_folder`: fewer pages are fewer calls. */
 const PAGE_ENTRIES = 2000;

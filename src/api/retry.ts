@@ -1,23 +1,34 @@
-/** The reason of a failed call, as a retry distinguishes it. */
-export type FailureReason =
-  /** 429, `too_many_requests` or without a reason. */
-  | 'rate-limited'
-  /** `too_many_write_operations`, in any answer: someone else is writing in the namespace. */
-  | 'contention'
-  /** 5xx, `internal_error`, an answer that makes no sense, or bytes that were damaged in transit. */
-  | 'server'
-  /** No answer. */
-  | 'lost'
-  /** 401 for a token that a newer one may replace. */
-  | 'stale-token'
-  /** Everything else: final. */
-  | 'refused';
+import { type Clock, elapsedMs, type Instant } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import type { Meter } from '../util/meter.ts';
+import { ApiError, isOutage } from './errors.ts';
+import type { CallFailure } from './failure.ts';
+import type { CallQueue, Lane } from './queue.ts';
 
-export interface RetryableFailure {
-  readonly reason: FailureReason;
-  /** How long the service asked to wait. */
-  readonly retryAfterMs?: number;
+/**
+ * Since when a call is in trouble: the start of its first failed try, or of a pause of the account that delayed it. Calls
+ * that find out how it ended share it, and with it the deadline.
+ */
+export interface Trouble {
+  since?: Instant;
 }
+
+/** The state of a call after a failed try. */
+export interface Situation {
+  readonly failure: CallFailure;
+  /** This try, or an earlier one, may have been carried out. */
+  readonly outcomeUnknown: boolean;
+  readonly trouble: Trouble;
+}
+
+/**
+ * Called after a failure, before the next try and before giving up. Returns the result when the state of the service
+ * shows that the call was carried out.
+ */
+export type Resolve<T> = (situation: Situation) => Promise<{ readonly result: T } | undefined>;
+
+/** The parts of a failure that decide about a retry. */
+type Failed = Pick<CallFailure, 'reason' | 'retryAfterMs'>;
 
 export interface Attempt {
   /** 1 for the first. */
@@ -49,9 +60,9 @@ const SPREAD_MS = 250;
 
 /**
  * Decides whether and when to retry: exponential backoff with full jitter, or the wait that the service requested.
- * `random` is in [0, 1). Pure: the caller waits.
+ * `random` is in [0, 1). Pure: `waitForRetry` waits.
  */
-export function retryDecision(failure: RetryableFailure, attempt: Attempt, random: number): RetryDecision {
+export function retryDecision(failure: Failed, attempt: Attempt, random: number): RetryDecision {
   if (failure.reason === 'refused' || failure.reason === 'stale-token') return { retry: false };
   const delayMs = delayOf(failure, attempt.number, random);
   if (attempt.elapsedMs + delayMs > attempt.deadlineMs) {
@@ -64,8 +75,68 @@ export function retryDecision(failure: RetryableFailure, attempt: Attempt, rando
   return { retry: true, delayMs, pausesAccount };
 }
 
-function delayOf(failure: RetryableFailure, number: number, random: number): number {
+function delayOf(failure: Failed, number: number, random: number): number {
   const asked = failure.retryAfterMs ?? (failure.reason === 'contention' ? CONTENTION_MS : undefined);
   if (asked !== undefined) return asked + Math.round(random * SPREAD_MS);
   return Math.round(random * Math.min(BACKOFF_MS_MAX, BACKOFF_FIRST_MS * 2 ** (number - 1)));
+}
+
+export interface RetryDeps {
+  readonly queue: CallQueue;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meter: Meter;
+  /** Returns numbers in [0, 1). */
+  readonly random: () => number;
+  /** How long after its trouble began a call is still retried. */
+  readonly deadlineMs: number;
+}
+
+/** Decides whether there is another try after a failed one, and waits until it is due. */
+export async function waitForRetry(
+  { clock, queue, log, meter, random, deadlineMs }: RetryDeps,
+  { lane, request }: { readonly lane: Lane | undefined; readonly request: { readonly route: string } },
+  failure: CallFailure,
+  at: { readonly number: number; readonly trouble: Trouble; readonly signal: AbortSignal },
+): Promise<RetryDecision> {
+  const troubleMs = at.trouble.since === undefined ? 0 : elapsedMs(clock, at.trouble.since);
+  const decision = retryDecision(failure, { number: at.number, elapsedMs: troubleMs, deadlineMs }, random());
+  if (lane && failure.reason === 'rate-limited') queue.limited(lane);
+  const fields = { route: request.route, reason: failure.reason, try: at.number };
+  const { requestId } = failure.error.details;
+  if (!decision.retry) {
+    if (failure.reason !== 'refused')
+      log.warn('call of the storage service failed', { ...fields, requestId });
+    if (lane && (failure.reason === 'lost' || failure.reason === 'server'))
+      queue.refuseLongWaiting(failure.error);
+    if (!lane || decision.retryAfterMs === undefined) return decision;
+    queue.pause(decision.retryAfterMs);
+    return { retry: false, retryAfterMs: queue.closedMs };
+  }
+  meter.retried(failure.reason);
+  log.warn('retrying a call of the storage service', {
+    ...fields,
+    delayMs: decision.delayMs,
+    requestId,
+  });
+  if (lane && decision.pausesAccount) queue.pause(decision.delayMs);
+  await clock.sleep(decision.delayMs, at.signal);
+  return decision;
+}
+
+/** Asks a call's `resolve`, if it has one, whether the call was carried out after all. */
+export async function resolved<T>(
+  resolve: Resolve<T> | undefined,
+  situation: Situation,
+): Promise<{ readonly result: T } | undefined> {
+  if (!resolve) return undefined;
+  try {
+    return await resolve(situation);
+  } catch (cause) {
+    if (!(cause instanceof ApiError)) throw cause;
+    // Unknown: the first failure says more than this one.
+    if (isOutage(cause)) throw situation.failure.error;
+    // A refused question is no sign that the call was carried out.
+    return undefined;
+  }
 }

@@ -7,11 +7,11 @@ import type {
   SharedLinkMetadata,
   SharedLinkSettings,
 } from '../wire/account.ts';
-import type { Trouble } from './caller.ts';
 import type { Client } from './context.ts';
 import { timeOf, timestampOf } from './drive-root.ts';
 import type { LinkSettings, Remote, SharedLink } from './remote.ts';
 import { parsed, readNull, rpcRequest } from './request.ts';
+import type { Trouble } from './retry.ts';
 
 type Sharing = Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
 

@@ -10,7 +10,7 @@ import {
 import type { Meter } from '../util/meter.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import type { OAuthError, TokenResult } from '../wire/account.ts';
-import { counted } from './count.ts';
+import { counted, type Tokens } from './caller.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import type { HttpAnswer, HttpRequest } from './http.ts';
@@ -21,16 +21,6 @@ import { parsed } from './request.ts';
 export type Credentials =
   | { readonly token: string }
   | { readonly appKey: string; readonly appSecret?: string; readonly refreshToken: string };
-
-/** The source of access tokens. Both methods throw `CallFailure`, or the signal's reason. */
-export interface Tokens {
-  current(signal: AbortSignal): Promise<string>;
-  /**
-   * Renews the tokens. Must be called when the service refused `token` as expired. Returns whether there is another one
-   * now.
-   */
-  renew(token: string, signal: AbortSignal): Promise<boolean>;
-}
 
 /** The parts that a token source uses. `signal` is aborted when the client closes. */
 export interface TokenDeps {

@@ -8,12 +8,12 @@ import type {
   RelocationArg,
   RelocationResult,
 } from '../wire/files.ts';
-import type { Situation } from './caller.ts';
 import type { Client } from './context.ts';
 import { copiedTo } from './copied-ids.ts';
 import { statOf } from './list-folder.ts';
 import type { Entry, FolderEntry, Remote } from './remote.ts';
 import { parsed, readNull, rpcRequest, slowRpcRequest } from './request.ts';
+import type { Situation } from './retry.ts';
 
 type Tree = Pick<Remote, 'createFolder' | 'remove' | 'copy' | 'move'>;
 

@@ -1,4 +1,4 @@
-import { CallAvailability } from '../../src/api/availability.ts';
+import { CallAvailability } from '../../src/api/caller.ts';
 import { ApiError, type ApiFailure } from '../../src/api/errors.ts';
 import type {
   Entry,

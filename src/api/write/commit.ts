@@ -10,7 +10,6 @@ import type {
   UploadSessionFinishArg,
   WriteMode as WireMode,
 } from '../../wire/files.ts';
-import type { Situation, Trouble } from '../caller.ts';
 import type { Client } from '../context.ts';
 import { timestampOf } from '../drive-root.ts';
 import { ApiError } from '../errors.ts';
@@ -18,6 +17,7 @@ import { statOf } from '../list-folder.ts';
 import type { Lane } from '../queue.ts';
 import type { FileEntry, WriteMode } from '../remote.ts';
 import { type CallRequest, COMMIT_TIMEOUT, parsed, rpcRequest, uploadRequest } from '../request.ts';
+import type { Situation, Trouble } from '../retry.ts';
 import type { CommitOptions, SessionCommit, UploadCalls } from './upload-calls.ts';
 
 /** A requested commit, with the facts that distinguish it from another client's. */

@@ -5,13 +5,13 @@ import type {
   UploadSessionFinishBatchResult,
   UploadSessionFinishBatchResultEntry,
 } from '../../wire/files.ts';
-import type { Trouble } from '../caller.ts';
 import type { Client } from '../context.ts';
 import { ApiError } from '../errors.ts';
 import { CallFailure, failureOfEntry } from '../failure.ts';
 import type { HttpAnswer } from '../http.ts';
 import type { FileEntry } from '../remote.ts';
 import { type CallRequest, COMMIT_TIMEOUT, parsed, rpcRequest } from '../request.ts';
+import type { Trouble } from '../retry.ts';
 import { type Commit, checkContent, finishArg, resolveCommit } from './commit.ts';
 import type { SessionCommit } from './upload-calls.ts';
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type FailureReason, retryDecision } from '../../../src/api/retry.ts';
+import type { FailureReason } from '../../../src/api/failure.ts';
+import { retryDecision } from '../../../src/api/retry.ts';
 
 const first = { number: 1, elapsedMs: 0, deadlineMs: 25_000 };
 

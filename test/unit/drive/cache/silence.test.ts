@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CallAvailability } from '../../../../src/api/availability.ts';
+import { CallAvailability } from '../../../../src/api/caller.ts';
 import { ChangeFeed } from '../../../../src/drive/cache/change-feed.ts';
 import { Freshness } from '../../../../src/drive/cache/tree-cache.ts';
 import { momentNow } from '../../../../src/util/clock.ts';
