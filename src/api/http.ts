@@ -239,7 +239,9 @@ export class Http {
       });
       body.once('end', () => resolve(Buffer.concat(pieces)));
       body.on('error', reject);
-      body.once('close', () => reject(closedEarly()));
+      body.once('close', () => {
+        if (!body.readableEnded) reject(closedEarly());
+      });
     });
   }
 }

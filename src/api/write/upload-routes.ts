@@ -10,8 +10,7 @@ import type { CallFailure } from '../failure.ts';
 import { parsed, readNull, uploadRequest } from '../request.ts';
 import { singleCommitsOf } from './commit.ts';
 import { finishBatch } from './finish-batch.ts';
-import { SessionPool } from './session-pool.ts';
-import { stage } from './staging.ts';
+import { stagingOf } from './staging.ts';
 import type { UploadCalls, UploadPart, UploadSession } from './upload-calls.ts';
 
 const EMPTY = new Uint8Array();
@@ -19,9 +18,9 @@ const EMPTY = new Uint8Array();
 /** `UploadCalls` over HTTP. */
 export function uploadCallsOf(client: Client): UploadCalls {
   const { caller } = client;
-  const pool = new SessionPool(client);
   return {
     ...singleCommitsOf(client),
+    ...stagingOf(client),
 
     // A lost answer leaves an empty session behind, which lapses; the retry starts another one.
     startSession(signal) {
@@ -42,8 +41,6 @@ export function uploadCallsOf(client: Client): UploadCalls {
       let rest: UploadPart | undefined = part;
       while (rest) rest = await append(client, session, rest, signal);
     },
-
-    stageContents: (contents, signal) => stage(client, pool, contents, signal),
 
     finishSessions: (commits, signal, onOutcome) => finishBatch(client, commits, signal, onOutcome),
   };
