@@ -1,4 +1,5 @@
-import { FileError } from '../drive/errors.ts';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { type Fault, FileError } from '../drive/errors.ts';
 import { StateUnavailable, StateUnwritable } from '../state/errors.ts';
 import { JournalFull } from '../state/journal.ts';
 import type { Log } from '../util/log.ts';
@@ -7,8 +8,40 @@ import { type Client, clientOf } from './clients.ts';
 import { ALLOWED_SOMEWHERE, DavError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { DAVGATE_NAMESPACE } from './properties/property-names.ts';
-import { isServiceFailure, refusalOf } from './status.ts';
 import { escapeText } from './xml/xml-writer.ts';
+
+/**
+ * The status of each fault. Clients map statuses to errno: 404, 410 and, for Finder, most of 5xx mean that the file is
+ * gone; 401 asks for another password. These are therefore used for nothing else.
+ */
+const STATUS: Readonly<Record<Fault, number | 'busy' | 'broken'>> = {
+  'not-found': 404,
+  'parent-missing': 409,
+  // For MKCOL (RFC 4918 §9.3.1); COPY and MOVE map it to 412 themselves.
+  exists: 405,
+  'not-a-folder': 409,
+  'is-a-folder': 405,
+  changed: 412,
+  forbidden: 403,
+  'not-entitled': 403,
+  'bad-name': 403,
+  'into-itself': 403,
+  'too-large': 413,
+  'too-many': 403,
+  'no-space': 507,
+  incomplete: 400,
+  checksum: 400,
+  busy: 'busy',
+  offline: 'busy',
+  intercepted: 'busy',
+  // The service refuses davgate's token: no other password of the client would help.
+  unauthorized: 'busy',
+  unsupported: 403,
+  broken: 'broken',
+};
+
+/** `Retry-After` when the service is unavailable and named no time, in seconds. */
+const RETRY_AFTER_SECONDS = 10;
 
 /** Answers a request that failed with `error`, and logs failures that are not the client's. */
 export async function answerFailure(exchange: Exchange, log: Log, error: unknown): Promise<void> {
@@ -38,6 +71,30 @@ function refusalFor(error: unknown, client: Client, requestId: string): DavError
   const stateFailure = stateFailureOf(error, see);
   if (stateFailure) return refusalOf(stateFailure, client);
   return new DavError(client.statusWhenBroken, `internal error; ${see}`, { cause: error });
+}
+
+/** Whether the fault is a failure of the service, not of the request. */
+function isServiceFailure(fault: Fault): boolean {
+  return typeof STATUS[fault] === 'string';
+}
+
+/** Returns the status by which `client` understands the fault. */
+export function statusOf({ fault }: { readonly fault: Fault }, client: Client): number {
+  const status = STATUS[fault];
+  if (status === 'busy') return client.statusWhenBusy;
+  return status === 'broken' ? client.statusWhenBroken : status;
+}
+
+/** Returns the refusal for a failure of the drive. */
+function refusalOf(error: FileError, client: Client): DavError {
+  const status = statusOf(error, client);
+  const headers: OutgoingHttpHeaders = {};
+  if (STATUS[error.fault] === 'busy') {
+    const { retryAfterMs } = error.details;
+    headers['Retry-After'] =
+      retryAfterMs === undefined ? RETRY_AFTER_SECONDS : Math.max(1, Math.ceil(retryAfterMs / 1000));
+  }
+  return new DavError(status, error.message, { headers, cause: error });
 }
 
 /** Returns the failure of a state store as one of the drive. The stores' own messages name hosts and directories. */

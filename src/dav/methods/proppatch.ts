@@ -6,6 +6,7 @@ import { clientOf } from '../clients.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
+import { statusOf } from '../failures.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
 import {
   emptyProperty,
@@ -22,7 +23,6 @@ import {
   type RefusedChange,
 } from '../properties/property-update.ts';
 import { requestHref } from '../resource-url.ts';
-import { statusOf } from '../status.ts';
 
 interface NamedChange {
   readonly name: PropertyName;
