@@ -67,12 +67,15 @@ function startClosed(
     request: uploadRequest(START, arg, bytes),
     lane: 'staging',
     signal,
-    read: ({ text }) => {
-      const { session_id: id } = parsed<UploadSessionStartResult>(text);
-      if (typeof id !== 'string' || id === '') throw new TypeError('no session_id');
-      return { id };
-    },
+    read: readSession,
   });
+}
+
+/** Reads the answer of `upload_session/start`. */
+export function readSession({ text }: { readonly text: string }): UploadSession {
+  const { session_id: id } = parsed<UploadSessionStartResult>(text);
+  if (typeof id !== 'string' || id === '') throw new TypeError('no session_id');
+  return { id };
 }
 
 interface Filled extends ShortContent {

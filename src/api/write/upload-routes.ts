@@ -1,16 +1,12 @@
 import { contentHashOf } from '../../util/content-hash.ts';
-import type {
-  UploadSessionAppendArg,
-  UploadSessionStartArg,
-  UploadSessionStartResult,
-} from '../../wire/files.ts';
+import type { UploadSessionAppendArg, UploadSessionStartArg } from '../../wire/files.ts';
 import type { Client } from '../context.ts';
 import { ApiError } from '../errors.ts';
 import type { CallFailure } from '../failure.ts';
-import { parsed, readNull, uploadRequest } from '../request.ts';
+import { readNull, uploadRequest } from '../request.ts';
 import { singleCommitsOf } from './commit.ts';
 import { finishBatch } from './finish-batch.ts';
-import { stagingOf } from './staging.ts';
+import { readSession, stagingOf } from './staging.ts';
 import type { UploadCalls, UploadPart, UploadSession } from './upload-calls.ts';
 
 const EMPTY = new Uint8Array();
@@ -29,11 +25,7 @@ export function uploadCallsOf(client: Client): UploadCalls {
         request: uploadRequest('files/upload_session/start', arg, EMPTY),
         lane: 'session',
         signal,
-        read: ({ text }) => {
-          const { session_id: id } = parsed<UploadSessionStartResult>(text);
-          if (typeof id !== 'string' || id === '') throw new TypeError('no session_id');
-          return { id };
-        },
+        read: readSession,
       });
     },
 
