@@ -111,9 +111,11 @@ async function answerListing(
   const { drive, exchange, answers, rows } = context;
   const { folder, children } = listing;
   const entries = () => [folder, ...children];
-  const state = await liveStateOf(context, selection, { entries, isAlone: children.length === 0 });
-  // Read before the properties themselves: a change in between makes the cached answer stale, never wrong.
-  const version = selection.needsDead ? await drive.state.properties.version() : undefined;
+  const [state, version] = await Promise.all([
+    liveStateOf(context, selection, { entries, isAlone: children.length === 0 }),
+    // Read before the properties themselves: a change in between makes the cached answer stale, never wrong.
+    selection.needsDead ? drive.state.properties.version() : undefined,
+  ]);
   const href = ownHref(context, folder);
   const key = answers.key(listing, selection, href, version);
   const isCacheable = state === NO_LIVE_STATE;
