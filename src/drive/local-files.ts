@@ -27,12 +27,16 @@ export class LocalFiles {
   /** Whether `path` belongs to a local file. */
   readonly owns: (path: Path) => boolean;
 
+  /** Returns the local files directly in a folder. */
+  readonly in: LocalFileStore['in'];
+
   constructor(
     private readonly store: LocalFileStore,
     private readonly clock: Clock,
     private readonly isOn: boolean,
   ) {
     this.owns = isOn ? isWithinLitter : () => false;
+    this.in = isOn ? store.in : async () => [];
   }
 
   /** Whether an entry called `name` is a local file, whatever folder it is in. */
@@ -42,11 +46,7 @@ export class LocalFiles {
 
   async stat(path: Path): Promise<Entry | undefined> {
     const file = await this.store.get(path);
-    return file && entryOf(file);
-  }
-
-  async in(folder: Path): Promise<readonly Entry[]> {
-    return this.isOn ? (await this.store.in(folder)).map(entryOf) : [];
+    return file && localEntry(file);
   }
 
   /** Throws `busy` when another revision is there. */
@@ -82,7 +82,7 @@ export class LocalFiles {
         sizeBytes: content.byteLength,
       };
       await this.store.put(file, content);
-      return { entry: entryOf(file), created: old === undefined };
+      return { entry: localEntry(file), created: old === undefined };
     });
   }
 
@@ -134,7 +134,8 @@ function newId(): string {
   return `${ID}${randomUUID()}`;
 }
 
-function entryOf(file: LocalFile): Entry {
+/** Returns the entry that a local file is shown as. */
+export function localEntry(file: LocalFile): Entry {
   if (file.rev === FOLDER_REV) return folderOf(file);
   const { path, id, rev, modifiedMs, sizeBytes } = file;
   return { kind: 'file', id, path, name: nameOf(path), rev, sizeBytes, modifiedMs, committedMs: modifiedMs };

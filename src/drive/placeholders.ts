@@ -45,7 +45,11 @@ export class Placeholders {
   readonly #alarm: Alarm;
   #running: Promise<void> = Promise.resolve();
 
+  /** Returns the placeholders directly in a folder. */
+  readonly in: PlaceholderStore['in'];
+
   constructor(private readonly options: PlaceholdersOptions) {
+    this.in = options.store.in;
     this.#alarm = new Alarm(options.clock);
   }
 
@@ -55,10 +59,6 @@ export class Placeholders {
 
   get(path: Path): Promise<Placeholder | undefined> {
     return this.options.store.get(path);
-  }
-
-  async in(folder: Path): Promise<readonly FileEntry[]> {
-    return (await this.options.store.in(folder)).map(placeholderEntry);
   }
 
   within(path: Path): Promise<readonly Placeholder[]> {

@@ -5,7 +5,7 @@ import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { ContentReader } from '../content/content-reader.ts';
 import { FileError, replaced } from '../errors.ts';
 import type { Entry, FileEntry, FolderEntry, Listing } from '../files.ts';
-import type { LocalFiles } from '../local-files.ts';
+import { type LocalFiles, localEntry } from '../local-files.ts';
 import { isWithinWaiting } from '../names.ts';
 import { type Placeholders, placeholderEntry } from '../placeholders.ts';
 
@@ -74,9 +74,10 @@ export class Reader {
     if (isWithinWaiting(path)) throw new FileError('not-found', `${path} is not there`);
     if (localFiles.owns(path)) return this.#listLocal(path);
     // Placeholders first: one that is committed meanwhile is then found twice, instead of not at all.
-    const empty = await placeholders.in(path);
-    const litter = await localFiles.in(path);
-    return this.#with(await metadata.listOrLast(path, isCovered, signal), empty, litter);
+    const [empty, litter] = await Promise.all([placeholders.in(path), localFiles.in(path)]);
+    const base = await metadata.listOrLast(path, isCovered, signal);
+    if (empty.length + litter.length === 0) return base;
+    return this.#with(base, [...empty.map(placeholderEntry), ...litter.map(localEntry)]);
   }
 
   async *walk(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): AsyncIterable<Listing> {
@@ -134,16 +135,16 @@ export class Reader {
     const folder = await this.deps.localFiles.stat(path);
     if (!folder) throw new FileError('not-found', `${path} is not there`);
     if (folder.kind === 'file') throw new FileError('not-a-folder', `${path} is not a folder`);
-    return { folder, children: await this.deps.localFiles.in(path) };
+    return { folder, children: (await this.deps.localFiles.in(path)).map(localEntry) };
   }
 
-  #with(base: Listing, empty: readonly FileEntry[], litter: readonly Entry[]): Listing {
-    if (empty.length + litter.length === 0) return base;
-    const extra = JSON.stringify([empty, litter]);
+  /** Adds entries of this machine to a listing of the service, whose own names win. */
+  #with(base: Listing, own: readonly Entry[]): Listing {
+    const extra = JSON.stringify(own);
     const shown = this.#shown.get(base);
     if (shown?.extra === extra) return shown.listing;
     const there = new Set(base.children.map((child) => foldName(child.name)));
-    const beside = [...empty, ...litter].filter(({ name }) => !there.has(foldName(name)));
+    const beside = own.filter(({ name }) => !there.has(foldName(name)));
     const listing = { folder: base.folder, children: [...base.children, ...beside] };
     this.#shown.set(base, { extra, listing });
     return listing;
