@@ -45,24 +45,23 @@ export class Placeholders {
   readonly #alarm: Alarm;
   #running: Promise<void> = Promise.resolve();
 
+  /** Returns the placeholder at a path. */
+  readonly get: PlaceholderStore['get'];
   /** Returns the placeholders directly in a folder. */
   readonly in: PlaceholderStore['in'];
+  /** Returns the placeholders at a path and below. */
+  readonly within: PlaceholderStore['within'];
 
   constructor(private readonly options: PlaceholdersOptions) {
-    this.in = options.store.in;
+    const { store } = options;
+    this.get = store.get;
+    this.in = store.in;
+    this.within = store.within;
     this.#alarm = new Alarm(options.clock);
   }
 
   get count(): number {
     return this.#due.size;
-  }
-
-  get(path: Path): Promise<Placeholder | undefined> {
-    return this.options.store.get(path);
-  }
-
-  within(path: Path): Promise<readonly Placeholder[]> {
-    return this.options.store.within(path);
   }
 
   async make(path: Path, modifiedMs: number, waitMs: number): Promise<FileEntry> {
