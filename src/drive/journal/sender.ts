@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Availability } from '../../api/remote.ts';
-import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
+import { type Clock, elapsedMs, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import { endsBefore } from '../../util/grace.ts';
 import type { Log } from '../../util/log.ts';
 import { retryPauseMs } from '../../util/wait.ts';
@@ -33,6 +33,14 @@ const PROBES_MAX = 4;
 const SHORT_BYTES_MAX = 4 * 1024 * 1024;
 const SENDING_BYTES_MAX = 32 * 1024 * 1024;
 const SENDING_LARGE_MAX = 2;
+
+/** Writes that come within this time of each other are a burst, in ms. */
+const BURST_GAP_MS = 20;
+
+const NO_BURST = { start: LONG_AGO, latest: LONG_AGO };
+
+/** Maximum time for which the writes of a burst wait for its end, in ms. */
+const BURST_MS_MAX = 500;
 
 /** Pauses between the tries of a write. */
 const RETRY_PAUSES = { firstMs: 1_000, maxMs: 60_000 };
@@ -70,6 +78,9 @@ export class Sender {
   #logged: { readonly fault: Fault; readonly until: Instant } | undefined;
   /** Ends the wait for the next write that is due; absent while no wait is running. */
   #alarm: AbortController | undefined;
+  #isAwaitingBurst = false;
+  /** Start and latest write of the burst. */
+  #burst = NO_BURST;
   #idle: (() => void)[] = [];
   #isSendingSoon = false;
 
@@ -83,19 +94,51 @@ export class Sender {
     return this.#pausedUntil > this.parts.clock.instant();
   }
 
-  /** Sends a write as soon as it is due, at the earliest in the next turn of the event loop: answers go out first. */
+  /**
+   * Sends a write as soon as it is due. The writes of a burst wait for its end, because sending them would take the
+   * processor time that the answers need.
+   */
   offer(file: PendingFile): void {
     if (file.state !== 'waiting' || this.parts.pending.first(file.write.path) !== file) return;
     this.withdraw(file);
     if (file.isUrgent) this.#urgent.add(file);
     else if (file.due > this.parts.clock.instant()) this.#later.add(file);
-    else this.#ready.add(file);
+    else {
+      this.#ready.add(file);
+      this.#noteBurst();
+      if (this.#burstMs > 0) return void this.#sendAfterBurst();
+    }
     if (this.#isSendingSoon) return;
     this.#isSendingSoon = true;
     setImmediate(() => {
       this.#isSendingSoon = false;
       this.#send();
     });
+  }
+
+  #noteBurst(): void {
+    const { clock } = this.parts;
+    const latest = clock.instant();
+    const isNew = elapsedMs(clock, this.#burst.latest) >= BURST_GAP_MS;
+    this.#burst = { start: isNew ? latest : this.#burst.start, latest };
+  }
+
+  /** Time for which the writes of a burst still wait, in ms. A write alone does not wait. */
+  get #burstMs(): number {
+    const { clock } = this.parts;
+    const { start, latest } = this.#burst;
+    if (latest === start) return 0;
+    return Math.min(BURST_GAP_MS - elapsedMs(clock, latest), BURST_MS_MAX - elapsedMs(clock, start));
+  }
+
+  async #sendAfterBurst(): Promise<void> {
+    if (this.#isAwaitingBurst) return;
+    this.#isAwaitingBurst = true;
+    const { signal } = this.#stop;
+    for (let waitMs = this.#burstMs; waitMs > 0 && !signal.aborted; waitMs = this.#burstMs)
+      await this.parts.clock.sleep(waitMs, signal).catch(() => {});
+    this.#isAwaitingBurst = false;
+    this.#send();
   }
 
   /** Stops sending a write. One that is being sent is not affected. */
@@ -129,6 +172,7 @@ export class Sender {
       file.isUrgent = true;
       this.offer(file);
     }
+    this.#burst = NO_BURST;
     await endsBefore(over, this.#untilIdle());
     this.#stopListening();
     this.#stop.abort(new Error('davgate is ending'));
@@ -151,10 +195,10 @@ export class Sender {
       for (const wake of this.#idle.splice(0)) wake();
   }
 
-  /** Yields the urgent writes first, and only those during a pause. */
+  /** Yields the urgent writes first, and only those during a pause or a burst. */
   *#next(): Iterable<PendingFile> {
     yield* this.#urgent;
-    if (!this.#isPaused) yield* this.#ready;
+    if (!this.#isPaused && this.#burstMs <= 0) yield* this.#ready;
   }
 
   #start(file: PendingFile): void {
