@@ -66,6 +66,23 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect(await named('/_')).toEqual(['/_/._x']);
     });
 
+    test('a listing of local files shows each change that ended before it', async () => {
+      const localFiles = await open();
+      const listed = async (at: string) =>
+        (await localFiles.in(path(at))).map((file) => `${file.path} ${file.modifiedMs}`).sort();
+      expect(await listed('/a')).toEqual([]);
+      await put(localFiles, '/a/._x');
+      expect(await listed('/a')).toEqual(['/a/._x 1000']);
+      await localFiles.touch(path('/a/._x'), 2_000);
+      expect(await listed('/a')).toEqual(['/a/._x 2000']);
+      await localFiles.copy(path('/a'), path('/b'), () => 'aside:copy');
+      expect([await listed('/a'), await listed('/b')]).toEqual([['/a/._x 2000'], ['/b/._x 2000']]);
+      await localFiles.move(path('/a'), path('/c'));
+      expect([await listed('/a'), await listed('/c')]).toEqual([[], ['/c/._x 2000']]);
+      await localFiles.forget(path('/c'));
+      expect([await listed('/b'), await listed('/c')]).toEqual([['/b/._x 2000'], []]);
+    });
+
     test('touch changes the modification time and nothing else', async () => {
       const localFiles = await open();
       await put(localFiles, '/._x');

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { keyOf, type Path, relocate } from '../../util/path.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import {
@@ -9,14 +10,17 @@ import {
 import type { Commits } from './commits.ts';
 import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';
 
+/** Maximum number of folders and files whose listings are in memory: at most 10 MB. */
+const LISTED_MAX = 20_000;
+
 interface Row extends LocalFile {
   readonly position: number;
 }
 
 /**
  * Local files, with metadata and content in two tables, so that listings read no content. The tables keep their first
- * names, `asides` and `aside_contents`. The total size is in memory, because each change needs it. `bytesMax`: maximum
- * size of all local files of the drive.
+ * names, `asides` and `aside_contents`. The total size is in memory, because each change needs it, and so are the folders
+ * listed since the last change: each PROPFIND asks for them. `bytesMax`: maximum size of all local files of the drive.
  */
 export function sqliteLocalFiles(
   database: SqliteDatabase,
@@ -25,10 +29,21 @@ export function sqliteLocalFiles(
   bytesMax: number,
 ): LocalFileStore {
   const statements = prepare(database, drive);
+  const listed = new LRUCache<string, readonly LocalFile[]>({
+    maxSize: LISTED_MAX,
+    sizeCalculation: (files) => 1 + files.length,
+  });
   let totalBytes = 0;
   commits.mirror(() => {
     totalBytes = statements.totalBytes();
+    listed.clear();
   });
+
+  const change = (work: () => void) =>
+    commits.run(() => {
+      listed.clear();
+      work();
+    });
 
   const remove = (row: Row) => {
     statements.remove(row.position);
@@ -45,10 +60,17 @@ export function sqliteLocalFiles(
   return {
     get: async (path) => fileOf(statements.get(path)),
     read: async (path) => statements.read(path),
-    in: async (folder) => statements.in(folder).map((row) => fileOf(row)),
+    async in(folder) {
+      const key = keyOf(folder);
+      const known = listed.get(key);
+      if (known) return known;
+      const files = statements.in(key).map((row) => fileOf(row));
+      listed.set(key, files);
+      return files;
+    },
     within: async (path) => statements.within(path).map((row) => fileOf(row)),
     put: (file, content) =>
-      commits.run(() => {
+      change(() => {
         if (content.byteLength > LOCAL_FILE_BYTES_MAX)
           throw new LocalFileTooLarge(`a local file may have at most ${LOCAL_FILE_BYTES_MAX} bytes`);
         const old = statements.get(file.path);
@@ -57,19 +79,17 @@ export function sqliteLocalFiles(
         totalBytes += content.byteLength;
         makeRoom();
       }),
-    async touch(path, modifiedMs) {
-      await commits.run(() => statements.touch(path, modifiedMs));
-    },
-    forget: (path) => commits.run(() => statements.within(path).forEach(remove)),
+    touch: (path, modifiedMs) => change(() => void statements.touch(path, modifiedMs)),
+    forget: (path) => change(() => statements.within(path).forEach(remove)),
     move: (from, to) =>
-      commits.run(() => {
+      change(() => {
         const moving = statements.within(from);
         for (const { position } of moving) statements.lift(position);
         statements.within(to).forEach(remove);
         for (const { position, path } of moving) statements.place(position, relocate(path, from, to));
       }),
     copy: (from, to, newId) =>
-      commits.run(() => {
+      change(() => {
         if (keyOf(from) === keyOf(to)) return;
         const copies = statements
           .within(from)
@@ -117,7 +137,7 @@ function prepare(database: SqliteDatabase, drive: number) {
     ...changes,
     get: (path: Path) => get.get(drive, keyOf(path)),
     read: (path: Path) => read.get(drive, keyOf(path))?.content,
-    in: (folder: Path) => inFolder.all(drive, keyOf(folder)),
+    in: (folderKey: string) => inFolder.all(drive, folderKey),
     within: (path: Path) => below.all({ drive, ...within(path) }),
     oldest: () => oldest.get(drive),
     totalBytes: () => totalBytes.get(drive)?.bytes ?? 0,
