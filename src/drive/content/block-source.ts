@@ -36,13 +36,17 @@ const KEPT_BLOCKS_MAX = 16;
 /** Within this distance of a block's start, the block is fetched from its start. */
 const LEAD_BYTES_MAX = 256 * 1024;
 
+/** Bytes fetched for a short range that follows no other: a client that jumps seldom reads on. */
+const JUMP_BYTES = 512 * 1024;
+
 /** Multiple at which other fetches begin: a client that reads backwards or in odd steps requests nearby bytes next. */
 const LEAD_UNIT_BYTES = 64 * 1024;
 
 /**
  * Reads files block by block: from the cache, from the fetch of another reader, or from the service. No part of a block
- * is fetched twice at a time. A block costs one call, or two: one that begins at the first byte requested, so that this
- * byte comes after one round trip, and one for the bytes before it if they are ever requested.
+ * is fetched twice at a time. A block that is read in order costs one call. Elsewhere the fetch begins at the first byte
+ * requested, so that this byte comes after one round trip, and ends soon; what is missing around it is fetched when it is
+ * requested.
  */
 export class BlockSource implements RunOwner {
   readonly buffers = new BlockBuffers();
@@ -102,7 +106,8 @@ export class BlockSource implements RunOwner {
         parallelism.adjust();
         if (isWhole && index < keptEnd) await this.cache.room(signal);
         const { downloads } = parallelism;
-        const fetch = this.#next(file, position, range.end, retained, { downloads, mustCheck });
+        const isJump = !isSequential && !isWhole && range.start > 0;
+        const fetch = this.#next(file, position, range.end, retained, { downloads, mustCheck, isJump });
         if (mustCheck && !fetch.isChecked) throw uncheckable(file);
         fetch.isWanted ||= index < keptEnd;
         this.#reserve(file, index + 1, { lastIndex, keptEnd, downloads }, retained);
@@ -187,14 +192,14 @@ export class BlockSource implements RunOwner {
     position: number,
     end: number,
     retained: RetainedFetches,
-    { downloads, mustCheck }: { readonly downloads: number; readonly mustCheck: boolean },
+    { downloads, mustCheck, isJump }: { downloads: number; mustCheck: boolean; isJump: boolean },
   ): BlockFetch {
     const index = blockAt(position);
     const reserved = retained.reserved(index);
     if (reserved) this.#reservedCount--;
     // Several downloads fetch one block each, so that they can be started and ended one by one.
     const runEnd = downloads > 1 ? Math.min(end, rangeOfBlock(file, index).end) : end;
-    const fetch = reserved ?? this.#fetch(file, position, runEnd, mustCheck);
+    const fetch = reserved ?? this.#fetch(file, position, runEnd, { mustCheck, isJump });
     retained.follow(fetch);
     return fetch;
   }
@@ -217,7 +222,12 @@ export class BlockSource implements RunOwner {
   }
 
   /** Returns the fetch with the byte at `position`: one under way, the next of a run, or the first of a new run. */
-  #fetch(file: FileEntry, position: number, end: number, mustCheck: boolean): BlockFetch {
+  #fetch(
+    file: FileEntry,
+    position: number,
+    end: number,
+    { mustCheck, isJump }: { mustCheck: boolean; isJump: boolean },
+  ): BlockFetch {
     const index = blockAt(position);
     const block = rangeOfBlock(file, index);
     const fetch = this.#fetchWith(file, index, position - block.start, mustCheck);
@@ -228,8 +238,11 @@ export class BlockSource implements RunOwner {
     if (mustCheck)
       return this.#start(file, { start: block.start, end: this.#runEnd(file, index + 1, end) }, false).next();
     const partEnd = this.#missingUpTo(file, index, position - block.start);
-    if (partEnd < block.end) return this.#start(file, { start: block.start, end: partEnd }, false).next();
     const start = block.start + fetchOffset(file, position - block.start);
+    const jumpEnd = start + JUMP_BYTES;
+    if (isJump && end <= jumpEnd && jumpEnd < partEnd && file.sizeBytes > BLOCK_BYTES)
+      return this.#start(file, { start, end: jumpEnd }, false).next();
+    if (partEnd < block.end) return this.#start(file, { start: block.start, end: partEnd }, false).next();
     return this.#start(file, { start, end: this.#runEnd(file, index + 1, end) }, false).next();
   }
 
