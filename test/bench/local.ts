@@ -6,14 +6,17 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Ask, downloadRate, exchange, rateOf, uploadRate } from './load.ts';
 import {
+  type Answers,
+  answerKey,
+  BARE_NODE,
   type Peer,
   startApache,
+  startBareNode,
   startDavgate,
-  startPlainPipe,
   startRclone,
   startWebdavServer,
 } from './peers.ts';
-import { PROPFIND_BODY } from './remote/dav.ts';
+import { DavClient, PROPFIND_BODY } from './remote/dav.ts';
 
 const MIB = 1024 * 1024;
 const ROUNDS = 5;
@@ -34,7 +37,7 @@ interface Scenario {
   readonly only?: (peer: Peer) => boolean;
 }
 
-const withPipe = (peer: Peer) => peer.name === 'plain node:http pipe';
+const isBare = (peer: Peer) => peer.name === BARE_NODE;
 
 function propfind(peer: Peer, path: string, depth: string): Ask {
   const headers = { ...peer.headers, depth, 'content-type': 'application/xml' };
@@ -42,25 +45,21 @@ function propfind(peer: Peer, path: string, depth: string): Ask {
 }
 
 function scenarios(piece: Buffer): Scenario[] {
-  const dav = (peer: Peer) => !withPipe(peer);
   const listing = (children: number): Scenario => ({
     name: `PROPFIND, depth 1 of ${children.toLocaleString('en')} children, warm`,
     unit: '/s',
-    only: dav,
     measure: (peer) => rateOf(propfind(peer, `folder-${children}/`, '1'), CONNECTIONS, ROUND_MS),
   });
   return [
     {
       name: 'PROPFIND, depth 0, warm',
       unit: '/s',
-      only: dav,
       measure: (peer) => rateOf(propfind(peer, 'folder-10/', '0'), CONNECTIONS, ROUND_MS),
     },
     ...FOLDERS.map(listing),
     {
       name: 'GET 4 KiB, warm',
       unit: '/s',
-      only: dav,
       measure: (peer) =>
         rateOf({ url: `${peer.url}small`, method: 'GET', headers: peer.headers }, CONNECTIONS, ROUND_MS),
     },
@@ -73,7 +72,7 @@ function scenarios(piece: Buffer): Scenario[] {
     {
       name: 'PUT 256 MiB',
       unit: 'MB/s',
-      only: dav,
+      only: (peer) => !isBare(peer),
       measure: (peer) =>
         uploadRate({ url: `${peer.url}put`, method: 'PUT', headers: peer.headers }, PUT_BYTES, piece),
     },
@@ -104,6 +103,25 @@ async function fill(peer: Peer, piece: Buffer): Promise<void> {
   await send('PUT', 'small', 'x'.repeat(4096));
   await uploadRate({ url: `${peer.url}large`, method: 'PUT', headers: peer.headers }, GET_BYTES, piece);
   agent.destroy();
+}
+
+/** Returns the small answers of a filled peer. */
+async function answersOf(peer: Peer): Promise<Answers> {
+  const client = new DavClient(peer);
+  const asks = [
+    ['PROPFIND', '0', 'folder-10/'],
+    ...FOLDERS.map((children) => ['PROPFIND', '1', `folder-${children}/`] as const),
+    ['GET', undefined, 'small'],
+  ] as const;
+  const answers: [string, Answers[string]][] = [];
+  for (const [method, depth, path] of asks) {
+    const { status, text } = await client.send(method, path, {
+      ...(depth && { headers: { depth }, body: PROPFIND_BODY }),
+    });
+    answers.push([answerKey(method, depth, path), { status, body: text }]);
+  }
+  client.close();
+  return Object.fromEntries(answers);
 }
 
 const median = (values: readonly number[]) =>
@@ -161,13 +179,13 @@ export async function benchLocally(names: readonly string[]): Promise<void> {
     await startApache(home),
     await startRclone(home),
     await startWebdavServer(home),
-    await startPlainPipe(home, file),
   ];
   try {
-    for (const peer of peers.filter((candidate) => !withPipe(candidate))) {
+    for (const peer of peers) {
       console.error(`filling ${peer.name}`);
       await fill(peer, piece);
     }
+    if (peers[0]) peers.push(await startBareNode(home, file, await answersOf(peers[0])));
     const rows = [];
     for (const scenario of scenarios(piece).filter(({ name }) => names.includes(name))) {
       console.error(scenario.name);

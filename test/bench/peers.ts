@@ -98,20 +98,43 @@ export function startWebdavServer(home: string): Promise<Peer> {
   return start(home, 'webdav-server', {}, (port) => [process.execPath, script, String(port)]);
 }
 
-/** Starts a plain node:http server that sends a file, as the upper bound of such a server on this machine. */
-export function startPlainPipe(home: string, file: string): Promise<Peer> {
-  const script = join(home, 'pipe.cjs');
+/** The status and the body of an answer in memory, by method, depth and path. */
+export type Answers = Readonly<Record<string, { readonly status: number; readonly body: string }>>;
+
+/** Key of `Answers`. */
+export const answerKey = (method: string, depth: string | undefined, path: string) =>
+  `${method} ${depth ?? '-'} ${path}`;
+
+/**
+ * Starts a bare node:http server, the upper bound of such a server on this machine: it checks the login, sends `answers`
+ * from memory, and `file` as `/large`.
+ */
+export function startBareNode(home: string, file: string, answers: Answers): Promise<Peer> {
+  const script = join(home, 'bare.cjs');
+  writeFileSync(join(home, 'answers.json'), JSON.stringify(answers));
   writeFileSync(
     script,
     `const { createServer } = require('node:http');
-     const { createReadStream, statSync } = require('node:fs');
+     const { createReadStream, readFileSync, statSync } = require('node:fs');
+     const answers = new Map(Object.entries(JSON.parse(readFileSync(${JSON.stringify(join(home, 'answers.json'))}, 'utf8'))));
+     for (const answer of answers.values()) answer.body = Buffer.from(answer.body);
      createServer((request, response) => {
-       response.setHeader('content-length', statSync(${JSON.stringify(file)}).size);
-       createReadStream(${JSON.stringify(file)}).pipe(response);
+       request.resume();
+       if (request.headers.authorization !== ${JSON.stringify(LOGIN.authorization)}) return response.writeHead(401).end();
+       if (request.url === '/large') {
+         response.writeHead(200, { 'content-length': statSync(${JSON.stringify(file)}).size });
+         return createReadStream(${JSON.stringify(file)}).pipe(response);
+       }
+       const answer = answers.get(request.method + ' ' + (request.headers.depth ?? '-') + ' ' + request.url.slice(1));
+       if (!answer) return response.writeHead(404).end();
+       response.writeHead(answer.status, { 'content-type': 'application/xml', 'content-length': answer.body.length });
+       response.end(answer.body);
      }).listen(Number(process.argv[2]), '127.0.0.1');`,
   );
-  return start(home, 'plain node:http pipe', {}, (port) => [process.execPath, script, String(port)]);
+  return start(home, BARE_NODE, LOGIN, (port) => [process.execPath, script, String(port)]);
 }
+
+export const BARE_NODE = 'bare node:http';
 
 function folder(home: string, name: string): string {
   const path = join(home, name);
