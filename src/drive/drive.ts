@@ -27,12 +27,11 @@ import { KeptState } from './tree/kept-state.ts';
 import { LocalMover } from './tree/local-mover.ts';
 import { Mover } from './tree/mover.ts';
 import { PlaceholderCommitter } from './tree/placeholder-committer.ts';
-import { Reader } from './tree/reader.ts';
 import { Recovery } from './tree/recovery.ts';
 import { RelocationIntents } from './tree/relocation-intents.ts';
 import { type DeletePolicy, Remover } from './tree/remover.ts';
 import { Replacer } from './tree/replacer.ts';
-import { createTree } from './tree/tree.ts';
+import { createTree, Reader } from './tree/tree.ts';
 import { Writer } from './tree/writer.ts';
 
 export interface DriveOptions {

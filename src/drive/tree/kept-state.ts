@@ -4,7 +4,7 @@ import { type Path, relocate } from '../../util/path.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { Entry } from '../files.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
-import type { Reader } from './reader.ts';
+import type { Reader } from './tree.ts';
 
 /** Maximum size of one intent of a large tree. */
 const PIECE = { entries: 1_000, propertiesBytes: 1024 * 1024 };

@@ -5,8 +5,8 @@ import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, RelocateOptions, Written } from '../files.ts';
 import type { LocalFiles } from '../local-files.ts';
 import type { PathLocks } from '../path-locks.ts';
-import type { Reader } from './reader.ts';
 import type { Remover } from './remover.ts';
+import type { Reader } from './tree.ts';
 import type { Writer } from './writer.ts';
 
 interface LocalMoverDeps {

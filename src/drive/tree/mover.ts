@@ -12,10 +12,10 @@ import type { PathLocks } from '../path-locks.ts';
 import type { Placeholders } from '../placeholders.ts';
 import type { IntentLog } from './intent-log.ts';
 import { type LocalMover, requireRevision } from './local-mover.ts';
-import type { Reader } from './reader.ts';
 import type { Relocation, RelocationIntents } from './relocation-intents.ts';
 import type { Remover } from './remover.ts';
 import type { Placement, Replacer } from './replacer.ts';
+import type { Reader } from './tree.ts';
 
 /** Maximum number of attempts when another client puts something at the target meanwhile. */
 const ATTEMPTS_MAX = 3;

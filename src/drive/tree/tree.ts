@@ -1,30 +1,36 @@
+import { isApiFailure } from '../../api/errors.ts';
 import type { Remote } from '../../api/remote.ts';
 import { LocalFileTooLarge } from '../../state/local-files.ts';
-import type { Path } from '../../util/path.ts';
-import { FileError, fileErrorOf } from '../errors.ts';
-import type { Entry, Files, Listing } from '../files.ts';
-import type { LocalFiles } from '../local-files.ts';
-import type { Placeholders } from '../placeholders.ts';
-import type { QuotaCache } from '../quota-cache.ts';
+import { foldName, type Path, parentOf } from '../../util/path.ts';
+import type { ByteRange } from '../../util/ranges.ts';
+import type { MetadataCache } from '../cache/metadata-cache.ts';
+import type { ContentReader } from '../content/content-reader.ts';
+import { FileError, fileErrorOf, replaced } from '../errors.ts';
+import type { Entry, FileEntry, Files, FolderEntry, Listing } from '../files.ts';
+import { type LocalFiles, localEntry } from '../local-files.ts';
+import { isWithinWaiting } from '../names.ts';
+import { type Placeholders, placeholderEntry } from '../placeholders.ts';
 import { replaceLink, revokeLink } from '../shared-links.ts';
-import type { IntentLog } from './intent-log.ts';
-import type { Mover } from './mover.ts';
-import type { Reader } from './reader.ts';
-import type { Recovery } from './recovery.ts';
-import type { Remover } from './remover.ts';
-import type { Writer } from './writer.ts';
 
 interface TreeDeps {
   readonly reader: Reader;
-  readonly writer: Writer;
-  readonly remover: Remover;
-  readonly mover: Mover;
-  readonly recovery: Recovery;
-  readonly intentLog: IntentLog;
+  readonly writer: Pick<Files, 'write' | 'keepPlaceholder' | 'createFolder' | 'setModified'>;
+  readonly remover: Pick<Files, 'remove'>;
+  readonly mover: Pick<Files, 'copy' | 'move'>;
+  /** Replacements that a kill or a lost answer left half done. */
+  readonly recovery: Unfinished;
+  /** Moves and copies whose kept state has not followed yet. */
+  readonly intentLog: Unfinished;
   readonly localFiles: LocalFiles;
   readonly placeholders: Placeholders;
-  readonly quota: QuotaCache;
+  readonly quota: { free: Files['freeSpace'] };
   readonly remote: Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
+}
+
+interface Unfinished {
+  readonly unfinished: { readonly size: number };
+  /** Finishes what concerns `path`: its entry, its listing too, or everything below it too. */
+  settle(path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void>;
 }
 
 export interface Tree extends Files {
@@ -39,7 +45,7 @@ export function createTree(deps: TreeDeps): Tree {
   /** Finishes what a kill or a lost answer left at `path`, before it is read or changed. */
   const recover = async (path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> => {
     if (recovery.unfinished.size > 0) await recovery.settle(path, what);
-    if (intentLog.unfinished.size > 0) await intentLog.settle(path);
+    if (intentLog.unfinished.size > 0) await intentLog.settle(path, what);
   };
 
   const underWay = new Set<Promise<unknown>>();
@@ -138,4 +144,149 @@ async function* namedAll<T>(path: Path, items: AsyncIterable<T>): AsyncIterable<
 function translated(error: unknown, path: Path): unknown {
   if (error instanceof LocalFileTooLarge) return new FileError('too-large', error.message, { cause: error });
   return fileErrorOf(error, path);
+}
+
+interface ReaderDeps {
+  readonly metadata: MetadataCache;
+  readonly localFiles: LocalFiles;
+  readonly placeholders: Placeholders;
+  readonly content: ContentReader;
+}
+
+/**
+ * Reads what clients see: the service's entries, with placeholders and local files among them. The changes of a path use
+ * it too, in their turn: it recovers nothing.
+ */
+export class Reader {
+  /** The last listing made from each listing of the service: unchanged content must be the same object. */
+  readonly #shown = new WeakMap<Listing, { readonly extra: string; readonly listing: Listing }>();
+
+  constructor(private readonly deps: ReaderDeps) {}
+
+  stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
+    return this.#stat(path, { believesAbsence: false }, signal);
+  }
+
+  async statForWrite(
+    path: Path,
+    { isPinned }: { readonly isPinned: boolean },
+    signal?: AbortSignal,
+  ): Promise<Entry | undefined> {
+    const { metadata, localFiles } = this.deps;
+    if (isPinned && !isWithinWaiting(path) && !localFiles.owns(path)) await metadata.refresh(path);
+    return this.#stat(path, { believesAbsence: true }, signal);
+  }
+
+  async #stat(
+    path: Path,
+    how: { readonly believesAbsence: boolean },
+    signal: AbortSignal | undefined,
+  ): Promise<Entry | undefined> {
+    const { metadata, localFiles, placeholders } = this.deps;
+    if (isWithinWaiting(path)) return undefined;
+    if (localFiles.owns(path)) return localFiles.stat(path);
+    const entry = await metadata.statOrLast(path, how, signal);
+    if (entry) return entry;
+    const placeholder = await placeholders.get(path);
+    if (placeholder) return placeholderEntry(placeholder);
+    // A placeholder that was committed meanwhile is in the cache.
+    const known = metadata.peek(path);
+    return known === 'absent' ? undefined : known;
+  }
+
+  /**
+   * Returns the folder in which `path` can be created. The service would create a missing folder by itself, and restore
+   * one that was deleted a moment ago; WebDAV answers 409 (RFC 4918 §9.7.1). Throws `parent-missing`.
+   */
+  async parentOf(path: Path, signal?: AbortSignal): Promise<FolderEntry> {
+    const { metadata, localFiles } = this.deps;
+    const folder = parentOf(path);
+    const parent = localFiles.owns(folder)
+      ? await localFiles.stat(folder)
+      : await metadata.stat(folder, signal);
+    if (parent?.kind === 'folder') return parent;
+    const why = parent ? 'is a file' : 'does not exist';
+    throw new FileError('parent-missing', `cannot create ${path}: ${folder} ${why}`);
+  }
+
+  async list(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing> {
+    const { metadata, localFiles, placeholders } = this.deps;
+    if (isWithinWaiting(path)) throw new FileError('not-found', `${path} is not there`);
+    if (localFiles.owns(path)) return this.#listLocal(path);
+    // Placeholders first: one that is committed meanwhile is then found twice, instead of not at all.
+    const [empty, litter] = await Promise.all([placeholders.in(path), localFiles.in(path)]);
+    const base = await metadata.listOrLast(path, isCovered, signal);
+    if (empty.length + litter.length === 0) return base;
+    return this.#with(base, [...empty.map(placeholderEntry), ...litter.map(localEntry)]);
+  }
+
+  async *walk(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): AsyncIterable<Listing> {
+    const { prefetch } = this.deps.metadata;
+    const pending: Path[] = [path];
+    let mayFetch = true;
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      const listing = await this.#listIfThere(next, path, () => this.list(next, signal, isCovered));
+      if (!listing) continue;
+      yield listing;
+      const folders = listing.children.filter((child) => child.kind === 'folder').map((child) => child.path);
+      // One recursive listing for all of them. A tree that is too large for that is listed folder by folder.
+      if (mayFetch && folders.filter((folder) => this.#isCold(folder)).length > 1)
+        mayFetch = await prefetch.fetch(listing.folder, { ahead: false }, signal);
+      for (const folder of folders.reverse()) pending.push(folder);
+    }
+  }
+
+  async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    // Also placeholders, which the service does not have.
+    if (file.sizeBytes === 0) return;
+    const { localFiles, content } = this.deps;
+    if (localFiles.owns(file.path)) return yield await localFiles.read(file, range);
+    try {
+      yield* content.read(file, range, signal);
+    } catch (error) {
+      throw isApiFailure(error, 'not-found') ? await this.#reasonOfMissing(file, error, signal) : error;
+    }
+  }
+
+  /** The service no longer has this revision of the file; it may have a newer one. */
+  async #reasonOfMissing(file: FileEntry, error: unknown, signal: AbortSignal): Promise<unknown> {
+    this.deps.metadata.forget(file.path);
+    return (await this.stat(file.path, signal)) ? replaced(file.path) : error;
+  }
+
+  #isCold(folder: Path): boolean {
+    return !this.deps.localFiles.owns(folder) && this.deps.metadata.isCold(folder);
+  }
+
+  /** Returns `undefined` for a folder that disappeared during the walk; throws when the top folder did. */
+  async #listIfThere(path: Path, top: Path, list: () => Promise<Listing>): Promise<Listing | undefined> {
+    try {
+      return await list();
+    } catch (error) {
+      const isGone =
+        isApiFailure(error, 'not-found', 'not-folder') ||
+        (error instanceof FileError && (error.fault === 'not-found' || error.fault === 'not-a-folder'));
+      if (path === top || !isGone) throw error;
+      return undefined;
+    }
+  }
+
+  async #listLocal(path: Path): Promise<Listing> {
+    const folder = await this.deps.localFiles.stat(path);
+    if (!folder) throw new FileError('not-found', `${path} is not there`);
+    if (folder.kind === 'file') throw new FileError('not-a-folder', `${path} is not a folder`);
+    return { folder, children: (await this.deps.localFiles.in(path)).map(localEntry) };
+  }
+
+  /** Adds entries of this machine to a listing of the service, whose own names win. */
+  #with(base: Listing, own: readonly Entry[]): Listing {
+    const extra = JSON.stringify(own);
+    const shown = this.#shown.get(base);
+    if (shown?.extra === extra) return shown.listing;
+    const there = new Set(base.children.map((child) => foldName(child.name)));
+    const beside = own.filter(({ name }) => !there.has(foldName(name)));
+    const listing = { folder: base.folder, children: [...base.children, ...beside] };
+    this.#shown.set(base, { extra, listing });
+    return listing;
+  }
 }

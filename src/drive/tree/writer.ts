@@ -14,7 +14,7 @@ import { isDoubtful, isWithinWaiting } from '../names.ts';
 import type { PathLocks } from '../path-locks.ts';
 import { type Placeholders, placeholderEntry } from '../placeholders.ts';
 import type { QuotaCache } from '../quota-cache.ts';
-import type { Reader } from './reader.ts';
+import type { Reader } from './tree.ts';
 
 interface WriterDeps {
   readonly remote: Pick<Remote, 'createFolder' | 'write'>;
