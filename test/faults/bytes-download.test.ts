@@ -347,7 +347,7 @@ describe('a reader that stops early', () => {
   });
 });
 
-test('a range read puts its whole block into the cache', async () => {
+test('a range near the start of a file puts its whole block into the cache', async () => {
   const { entry } = setUp.file(SIZE);
   await setUp.read(entry, { start: 10, end: 20 });
   await settle(200);

@@ -33,7 +33,7 @@ const SEQUENCES_MAX = 1000;
 /** Blocks of one range that enter the cache: more of them would evict files that are read in parts again and again. */
 const KEPT_BLOCKS_MAX = 16;
 
-/** Within this distance of a block's start, the block is fetched from its start. */
+/** Within this distance of a block's start, the block is fetched from its start; the first of a file whole. */
 const LEAD_BYTES_MAX = 256 * 1024;
 
 /** Bytes fetched for a short range that follows no other: a client that jumps seldom reads on. */
@@ -106,7 +106,7 @@ export class BlockSource implements RunOwner {
         parallelism.adjust();
         if (isWhole && index < keptEnd) await this.cache.room(signal);
         const { downloads } = parallelism;
-        const isJump = !isSequential && !isWhole && range.start > 0;
+        const isJump = !isSequential && !isWhole && range.start > LEAD_BYTES_MAX;
         const fetch = this.#next(file, position, range.end, retained, { downloads, mustCheck, isJump });
         if (mustCheck && !fetch.isChecked) throw uncheckable(file);
         fetch.isWanted ||= index < keptEnd;
