@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { type Clock, type Instant, instantIn } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { createLru } from '../util/lru.ts';
@@ -39,7 +39,7 @@ export class Credentials {
   readonly #log: Log;
   readonly #gate: PasswordGate;
   /** Keys the digests of remembered credentials, so that they are of no use outside this process. */
-  readonly #key = randomBytes(32);
+  readonly #key = randomBytes(32).toString('base64');
   readonly #right = createLru<{ readonly user: User; until: Instant }>(KNOWN_MAX);
   readonly #wrong = createLru<{ readonly until: Instant }>(KNOWN_MAX);
   readonly #running = new Map<string, Promise<LoginResult>>();
@@ -66,14 +66,14 @@ export class Credentials {
     this.#running.clear();
   }
 
-  /** Checks an `Authorization` header from `address`. The first check costs a password hash, later ones a digest. */
-  async check(authorization: string | undefined, address: string): Promise<LoginResult> {
+  /**
+   * Checks an `Authorization` header from `address`. The first check costs a password hash; later ones a digest, and are
+   * answered at once.
+   */
+  check(authorization: string | undefined, address: string): LoginResult | Promise<LoginResult> {
     if (authorization === undefined) return 'unauthorized';
-    const key = createHmac('sha256', this.#key).update(authorization).digest('base64');
-    const known = this.#remembered(key);
-    if (known) return known;
-    const running = this.#running.get(key) ?? this.#start(key, authorization, address);
-    return running;
+    const key = hash('sha256', this.#key + authorization, 'base64');
+    return this.#remembered(key) ?? this.#running.get(key) ?? this.#start(key, authorization, address);
   }
 
   #remembered(key: string): LoginResult | undefined {

@@ -184,7 +184,8 @@ async function loginOf(
   credentials: Credentials | undefined,
 ): Promise<Access | Refusal | undefined> {
   if (!credentials) return { user: undefined };
-  const result = await Promise.race([credentials.check(request.headers.authorization, address), ended]);
+  const checked = credentials.check(request.headers.authorization, address);
+  const result = checked instanceof Promise ? await Promise.race([checked, ended]) : checked;
   if (!result) return undefined;
   if (result === 'unauthorized')
     return {

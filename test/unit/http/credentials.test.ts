@@ -33,7 +33,7 @@ beforeEach(() => {
 });
 
 const hashes = () => vi.mocked(verifyPassword).mock.calls.length;
-const check = (header: string | undefined, address = ADDRESS) => credentials.check(header, address);
+const check = async (header: string | undefined, address = ADDRESS) => credentials.check(header, address);
 
 describe('credentials', () => {
   test.each([
