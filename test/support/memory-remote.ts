@@ -13,7 +13,7 @@ import type {
   SharedLink,
 } from '../../src/api/remote.ts';
 import type { CommitOptions } from '../../src/api/write/upload-calls.ts';
-import { BodyReader } from '../../src/util/body-reader.ts';
+import { BodyReader } from '../../src/util/abort.ts';
 import { keyOf, type Path, parentOf, pathOf, ROOT } from '../../src/util/path.ts';
 import { readOf } from './byte-source.ts';
 import { CallScript, type Gate, unlessAborted } from './call-script.ts';

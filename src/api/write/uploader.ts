@@ -1,4 +1,4 @@
-import { BodyReader } from '../../util/body-reader.ts';
+import { BodyReader } from '../../util/abort.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
 import type { Log } from '../../util/log.ts';
 import type { Path } from '../../util/path.ts';

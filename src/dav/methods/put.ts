@@ -1,7 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Entry, FileEntry, WriteMode, Written } from '../../drive/files.ts';
 import { onAbort } from '../../util/abort.ts';
-import { endedBy } from '../../util/body-reader.ts';
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import { keyOf, type Path } from '../../util/path.ts';
 import { clientOf } from '../clients.ts';
@@ -109,8 +108,14 @@ async function write(
     ...(sizeBytes !== undefined && { sizeBytes }),
     ...(modifiedMs !== undefined && { modifiedMs }),
   };
-  const body = endedBy(checkedBody(context), () => lock.requireUnbroken());
+  const body = untilUnbroken(checkedBody(context), lock);
   return drive.files.write(path, body, options, bodySignal(context));
+}
+
+/** Returns the body, which ends with an error if the request lock may have been lost while it arrived. */
+async function* untilUnbroken(body: AsyncIterable<Uint8Array>, lock: RequestLock): AsyncIterable<Uint8Array> {
+  yield* body;
+  await lock.requireUnbroken();
 }
 
 /** Returns the body, which ends with an error if it does not match the client's checksums. */

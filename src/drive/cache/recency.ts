@@ -4,8 +4,7 @@
  */
 import type { Entry } from '../../api/remote.ts';
 import { type Instant, msBetween } from '../../util/clock.ts';
-import { isKeyWithin, parentKeyOf, ROOT } from '../../util/path.ts';
-import { KeyTree } from './key-tree.ts';
+import { isKeyWithin, KeyTree, parentKeyOf, ROOT } from '../../util/path.ts';
 
 /** The cached state of one name: its entry, or that there is none. */
 export type Known = Entry | 'absent';

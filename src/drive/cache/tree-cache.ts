@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Entry, FolderEntry } from '../../api/remote.ts';
 import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
-import { join, keyOf, nameOf, type Path, parentKeyOf, ROOT } from '../../util/path.ts';
+import { join, KeyTree, keyOf, nameOf, type Path, parentKeyOf, ROOT } from '../../util/path.ts';
 import type { Listing } from '../files.ts';
-import { KeyTree } from './key-tree.ts';
 import { InFlight, type Known, stateOf } from './recency.ts';
 
 /** How long one long poll lasts, in ms: short enough for firewalls that forget quiet connections. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Journal, JournalFull, type PendingWrite, type StagedBody } from '../../state/journal.ts';
-import { BodyReader } from '../../util/body-reader.ts';
+import { BodyReader } from '../../util/abort.ts';
 import { type Clock, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import { join, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { FileError } from '../errors.ts';

@@ -1,4 +1,3 @@
-import { endedBy } from '../../util/body-reader.ts';
 import type { Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Files, RelocateOptions, WriteMode, Written } from '../files.ts';
@@ -151,4 +150,13 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
       if (!newest || !isNewId(newest.write.fileId)) await base.unshareLink(path);
     },
   };
+}
+
+/** Yields `body`, and ends when `last` has resolved. Throws what `last` throws. */
+async function* endedBy(
+  body: AsyncIterable<Uint8Array>,
+  last: () => Promise<void>,
+): AsyncIterable<Uint8Array> {
+  yield* body;
+  await last();
 }

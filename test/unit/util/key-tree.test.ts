@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { KeyTree } from '../../../../src/drive/cache/key-tree.ts';
-import { isKeyWithin } from '../../../../src/util/path.ts';
+import { isKeyWithin, KeyTree } from '../../../src/util/path.ts';
 
 const key = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 4 }).map((names) => `/${names.join('/')}`);
 
