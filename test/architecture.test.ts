@@ -23,7 +23,8 @@ const MAY_IMPORT: Record<string, RegExp> = {
 
 /** Code that only some files of `src` may contain: what it does, how it is found, and the files. */
 const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file: RegExp }[] = [
-  { what: 'read the User-Agent', pattern: /['"]user-agent['"]/i, file: /^dav\/clients\.ts$/ },
+  // The metrics only count by it.
+  { what: 'read the User-Agent', pattern: /['"]user-agent['"]/i, file: /^(dav\/clients|http\/metrics)\.ts$/ },
   { what: 'open outgoing connections', pattern: /'undici[/']/, file: /^api\/(http|undici-parts\.d)\.ts$/ },
   {
     // `web-files` checks the address, which a user chooses. The others connect only to addresses of davgate's own.

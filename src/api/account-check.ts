@@ -1,5 +1,5 @@
 import { SingleFlight } from '../util/single-flight.ts';
-import { counted, type Tokens } from './caller.ts';
+import { type AccessToken, counted, type Tokens } from './caller.ts';
 import { type Account, accountRequest, readAccount } from './current-account.ts';
 import { ApiError, isOutage } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
@@ -25,10 +25,11 @@ export class AdmittedTokens implements Tokens {
     private readonly admit: (account: LoginAccount) => Promise<void>,
   ) {}
 
-  async current(signal: AbortSignal): Promise<string> {
+  async current(signal: AbortSignal): Promise<AccessToken> {
     if (this.#refusal) throw this.#refusal;
     const token = await this.tokens.current(signal);
-    if (!this.#isAdmitted) await this.#checks.run('account', (stop) => this.#check(token, stop), signal);
+    if (!this.#isAdmitted)
+      await this.#checks.run('account', (stop) => this.#check(token.value, stop), signal);
     return token;
   }
 

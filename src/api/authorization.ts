@@ -146,7 +146,7 @@ export function revokeLogin(
     const tokens = createTokens(credentials, { send, clock, meter: silentMeter, signal });
     let token: string;
     try {
-      token = await tokens.current(signal);
+      token = (await tokens.current(signal)).value;
     } catch (failure) {
       if (!(failure instanceof CallFailure)) throw failure;
       if (failure.error.details.summary === 'invalid_grant') return false;

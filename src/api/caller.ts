@@ -31,9 +31,16 @@ const LONG_BODY_BYTES = 256 * 1024;
 /** Minimum time between two calls of the listeners, in ms: a service may answer some calls and refuse others. */
 const BACK_EVERY_MS = 10_000;
 
+export interface AccessToken {
+  readonly value: string;
+  /** When it was issued, and how long after that no newer one is to be asked for, in ms. */
+  readonly at: Moment;
+  readonly freshMs: number;
+}
+
 /** The source of access tokens. Both methods throw `CallFailure`, or the signal's reason. */
 export interface Tokens {
-  current(signal: AbortSignal): Promise<string>;
+  current(signal: AbortSignal): Promise<AccessToken>;
   /**
    * Renews the tokens. Must be called when the service refused `token` as expired. Returns whether there is another one
    * now.
@@ -74,6 +81,8 @@ export interface Opened {
 export class Caller {
   /** The service's clock in its last answer, and when that came. */
   #serviceClock: { readonly serviceMs: number; readonly at: Moment };
+
+  #token: AccessToken | undefined;
 
   constructor(private readonly deps: CallerDeps) {
     this.#serviceClock = { serviceMs: deps.clock.now(), at: momentNow(deps.clock) };
@@ -222,15 +231,22 @@ export class Caller {
     signal: AbortSignal,
     send: (request: CallRequest) => Promise<T>,
   ): Promise<T> {
-    const { tokens } = this.deps;
-    const token = await tokens.current(signal);
+    const token = await this.#freshToken(signal);
     try {
       return await send(withToken(request, token));
     } catch (failure) {
-      const stale = failure instanceof CallFailure && failure.reason === 'stale-token';
-      if (!stale || !(await tokens.renew(token, signal))) throw failure;
-      return await send(withToken(request, await tokens.current(signal)));
+      if (!(failure instanceof CallFailure) || failure.reason !== 'stale-token') throw failure;
+      this.#token = undefined;
+      if (!(await this.deps.tokens.renew(token, signal))) throw failure;
+      return await send(withToken(request, await this.#freshToken(signal)));
     }
+  }
+
+  async #freshToken(signal: AbortSignal): Promise<string> {
+    const { tokens, clock } = this.deps;
+    if (!this.#token || ageMs(clock, this.#token.at) >= this.#token.freshMs)
+      this.#token = await tokens.current(signal);
+    return this.#token.value;
   }
 
   /** Returns the failure that the answer means, with our token removed from its text. */

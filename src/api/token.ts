@@ -1,16 +1,8 @@
-import {
-  ageMs,
-  type Clock,
-  type Instant,
-  instantIn,
-  LONG_AGO,
-  type Moment,
-  momentNow,
-} from '../util/clock.ts';
+import { ageMs, type Clock, type Instant, instantIn, LONG_AGO, momentNow } from '../util/clock.ts';
 import type { Meter } from '../util/meter.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import type { OAuthError, TokenResult } from '../wire/account.ts';
-import { counted, type Tokens } from './caller.ts';
+import { type AccessToken, counted, type Tokens } from './caller.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import type { HttpAnswer, HttpRequest } from './http.ts';
@@ -35,7 +27,8 @@ export function createTokens(credentials: Credentials, deps: TokenDeps): Tokens 
   // Checked here because the error of an invalid header would show the value.
   if (!/^[\x21-\x7e]+$/.test(credentials.token))
     throw new ApiError('unauthorized', 'the access token is empty or contains characters that no token has');
-  return { current: async () => credentials.token, renew: async () => false };
+  const token = { value: credentials.token, at: momentNow(deps.clock), freshMs: Number.POSITIVE_INFINITY };
+  return { current: async () => token, renew: async () => false };
 }
 
 /** How long before it expires a token is replaced, in ms, as in both official SDKs. */
@@ -46,15 +39,9 @@ const EARLY_AGAIN_MS = 10_000;
 
 const ROUTE = 'oauth2/token';
 
-interface Issued {
-  readonly token: string;
-  readonly at: Moment;
-  readonly lifetimeMs: number;
-}
-
 class RefreshedTokens implements Tokens {
-  #issued: Issued | undefined;
-  readonly #refreshes = new SingleFlight<typeof ROUTE, Issued>();
+  #issued: AccessToken | undefined;
+  readonly #refreshes = new SingleFlight<typeof ROUTE, AccessToken>();
   #nextEarly: Instant = LONG_AGO;
 
   constructor(
@@ -62,33 +49,33 @@ class RefreshedTokens implements Tokens {
     private readonly deps: TokenDeps,
   ) {}
 
-  async current(signal: AbortSignal): Promise<string> {
+  async current(signal: AbortSignal): Promise<AccessToken> {
     const issued = this.#issued;
     const { clock } = this.deps;
-    const leftMs = issued ? issued.lifetimeMs - ageMs(clock, issued.at) : 0;
-    if (!issued || leftMs <= 0) return (await this.#refresh(signal)).token;
+    const leftMs = issued ? issued.freshMs + EARLY_MS - ageMs(clock, issued.at) : 0;
+    if (!issued || leftMs <= 0) return this.#refresh(signal);
     if (leftMs <= EARLY_MS && clock.instant() >= this.#nextEarly) {
       this.#nextEarly = instantIn(clock, EARLY_AGAIN_MS);
       // In the background: the old token is still valid, and if this fails a later call tries again.
       this.#refresh(this.deps.signal).catch(() => {});
     }
-    return issued.token;
+    return issued;
   }
 
   async renew(token: string, signal: AbortSignal): Promise<boolean> {
-    if (this.#issued?.token === token) this.#issued = undefined;
+    if (this.#issued?.value === token) this.#issued = undefined;
     // Another call may have renewed it since `token` was sent.
     const next = this.#issued ?? (await this.#refresh(signal));
-    return next.token !== token;
+    return next.value !== token;
   }
 
   /** Refreshes the token, once for all callers that ask meanwhile. */
-  #refresh(signal: AbortSignal): Promise<Issued> {
+  #refresh(signal: AbortSignal): Promise<AccessToken> {
     const grant = (stop: AbortSignal) => counted(this.deps, ROUTE, stop, () => this.#grant(stop));
     return this.#refreshes.run(ROUTE, grant, signal);
   }
 
-  async #grant(signal: AbortSignal): Promise<Issued> {
+  async #grant(signal: AbortSignal): Promise<AccessToken> {
     const { appKey, appSecret, refreshToken } = this.credentials;
     const form = new URLSearchParams({
       grant_type: 'refresh_token',
@@ -105,8 +92,8 @@ class RefreshedTokens implements Tokens {
     };
     const answer = await this.#send(request, signal);
     this.deps.meter.answered(answer.status);
-    const { access_token: token, expires_in: seconds } = this.#read(answer);
-    this.#issued = { token, at: momentNow(this.deps.clock), lifetimeMs: seconds * 1000 };
+    const { access_token: value, expires_in: seconds } = this.#read(answer);
+    this.#issued = { value, at: momentNow(this.deps.clock), freshMs: seconds * 1000 - EARLY_MS };
     return this.#issued;
   }
 

@@ -65,11 +65,14 @@ const CLIENTS: readonly Client[] = [
 
 /** Returns the client program that the `User-Agent` names. */
 export function clientOf({ headers }: Pick<IncomingMessage, 'headers'>): Client {
-  const agent = headers['user-agent'] ?? '';
-  return CLIENTS.find((client) => client.agent.test(agent)) ?? ORDINARY;
+  return clientNamed(headers['user-agent'] ?? '');
 }
 
-/** Returns the name of the client program, for statistics. */
-export function clientNameOf(request: Pick<IncomingMessage, 'headers'>): string {
-  return clientOf(request).name;
+/** Returns the name of the client program with this `User-Agent`, for statistics. */
+export function clientNameOf(userAgent: string): string {
+  return clientNamed(userAgent).name;
+}
+
+function clientNamed(userAgent: string): Client {
+  return CLIENTS.find((client) => client.agent.test(userAgent)) ?? ORDINARY;
 }

@@ -11,6 +11,9 @@ export interface Exchange {
   readonly forwardedHosts: readonly string[] | undefined;
   /** Aborts when the client goes away before it has its answer. */
   readonly signal: AbortSignal;
+  readonly isChunked: boolean;
+  /** Length of the body that the headers announce, in bytes; `undefined` for a chunked body without one. */
+  readonly announcedBytes: number | undefined;
   /** Streams the request's body, once. The first read sends `100 Continue` to a client that waits for it. */
   body(): AsyncIterable<Uint8Array>;
   /** Sends a complete answer and adds its length. The request's body may still be unread. */

@@ -65,7 +65,8 @@ export function createDavHandler({
     try {
       const method = methodOf(methods, request);
       const url = urlOf(request);
-      if (method.body === 'ignored' && hasBody(request)) await ignoreBody(exchange);
+      if (method.body === 'ignored' && (exchange.isChunked || exchange.announcedBytes !== 0))
+        await ignoreBody(exchange);
       await method.run({ exchange, request, signal, ...url, principal, drive, ...shared });
     } catch (error) {
       await answerFailure(exchange, log, error);
@@ -103,10 +104,6 @@ function methodOf(methods: ReadonlyMap<string, MethodEntry>, { method = '' }: In
 }
 
 /** Returns false for a request that surely has no body, as most have none (RFC 9112 §6.3). */
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
-}
-
 /** `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7). */
 function urlOf({ method, url = '' }: IncomingMessage): ResourceUrl {
   return parseResourceUrl(method === 'OPTIONS' && url === '*' ? '/' : url);

@@ -94,11 +94,11 @@ const MTIME_SECONDS_MIN = -62_135_596_800;
 const MTIME_SECONDS_MAX = 253_402_300_799;
 
 /**
- * Returns the modification time in `X-OC-Mtime` (ownCloud, rclone, gvfs), which is in seconds since 1970, as ms since
- * 1970; `undefined` unless it is a time.
+ * Parses `X-OC-Mtime` (ownCloud, rclone, gvfs), a modification time in seconds since 1970. Returns it in ms since 1970, or
+ * `undefined` if it is no time.
  */
-export function mtimeOf(headers: IncomingHttpHeaders): number | undefined {
-  const text = String(headers['x-oc-mtime'] ?? '').trim();
+export function parseMtime(header: string): number | undefined {
+  const text = header.trim();
   if (!/^-?\d{1,12}(\.\d+)?$/.test(text)) return undefined;
   const seconds = Number(text);
   if (seconds < MTIME_SECONDS_MIN || seconds > MTIME_SECONDS_MAX) return undefined;
@@ -108,37 +108,21 @@ export function mtimeOf(headers: IncomingHttpHeaders): number | undefined {
 /** Maximum size of a body that is read only to keep the connection usable, in bytes. */
 const IGNORED_BODY_BYTES_MAX = 1024 * 1024;
 
-type RequestWithBody = Pick<Exchange, 'request' | 'body'>;
-
-/** Returns the length of the body that the headers announce, in bytes; `undefined` for a chunked body without one. */
-export function announcedBytes(request: IncomingMessage): number | undefined {
-  const { headers } = request;
-  if (!isChunked(request)) return Number(headers['content-length'] ?? 0);
-  // Finder sends chunks and announces their total length in this header.
-  const expected = String(headers['x-expected-entity-length'] ?? '').trim();
-  return /^\d{1,15}$/.test(expected) ? Number(expected) : undefined;
-}
-
-export function isChunked({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined;
-}
+type RequestWithBody = Pick<Exchange, 'request' | 'isChunked' | 'announcedBytes' | 'body'>;
 
 /** Throws `DavError` 415 if there is a body. */
 export async function refuseBody(exchange: RequestWithBody): Promise<void> {
-  const { request } = exchange;
   // Some clients announce chunks and send none.
-  const isAbsent = isChunked(request) ? await isEmpty(exchange.body()) : announcedBytes(request) === 0;
+  const isAbsent = exchange.isChunked ? await isEmpty(exchange.body()) : exchange.announcedBytes === 0;
   if (isAbsent) return;
-  throw new DavError(415, `${request.method} takes no body; send the request without one`);
+  throw new DavError(415, `${exchange.request.method} takes no body; send the request without one`);
 }
 
 /** Reads the body and discards it, so that the connection stays usable. Throws `DavError` 413 above the limit. */
 export async function ignoreBody(exchange: RequestWithBody): Promise<void> {
   const { request } = exchange;
-  if (!isChunked(request)) {
-    const sizeBytes = announcedBytes(request) ?? 0;
-    if (sizeBytes === 0) return;
-    requireIgnorable(request, sizeBytes);
+  if (!exchange.isChunked) {
+    requireIgnorable(request, exchange.announcedBytes ?? 0);
   }
   let sizeBytes = 0;
   for await (const piece of exchange.body()) {

@@ -110,6 +110,19 @@ export class Exchange {
     if (expectsContinue) this.#continueWhenRead();
   }
 
+  get isChunked(): boolean {
+    return this.request.headers['transfer-encoding'] !== undefined;
+  }
+
+  /** Length of the body that the headers announce, in bytes; `undefined` for a chunked body without one. */
+  get announcedBytes(): number | undefined {
+    const { headers } = this.request;
+    if (!this.isChunked) return Number(headers['content-length'] ?? 0);
+    // Finder sends chunks and announces their total length in this header.
+    const expected = String(headers['x-expected-entity-length'] ?? '').trim();
+    return /^\d{1,15}$/.test(expected) ? Number(expected) : undefined;
+  }
+
   get query(): URLSearchParams {
     this.#query ??= new URLSearchParams(queryOfTarget(this.request.url ?? '/'));
     return this.#query;
@@ -157,7 +170,7 @@ export class Exchange {
     const { request, response } = this;
     const hasUnread = !request.complete || request.readableLength > 0;
     const awaitsContinue = this.#awaitsContinue;
-    if (!request.complete && (awaitsContinue || !isBodySmall(request))) response.shouldKeepAlive = false;
+    if (!request.complete && (awaitsContinue || !this.#isBodySmall)) response.shouldKeepAlive = false;
     response.writeHead(status, { ...headers, ...lengthOf(status, body) });
     const isHead = request.method === 'HEAD';
     if (isContent(body)) await this.#send(body, isHead);
@@ -193,6 +206,10 @@ export class Exchange {
   /** Breaks the connection when it is this answer's turn, so that a partial answer is not taken for a whole one. */
   drop(): void {
     this.response.destroy();
+  }
+
+  get #isBodySmall(): boolean {
+    return !this.isChunked && (this.announcedBytes ?? 0) <= UNWANTED_BODY_BYTES_MAX;
   }
 
   async #send({ sizeBytes, bytes }: Content, isHead: boolean): Promise<void> {
@@ -254,12 +271,6 @@ export function pathOfTarget(target: string): string {
 /** Returns the query of a request line, without the question mark. */
 export function queryOfTarget(target: string): string {
   return /^[^?#]*\?([^#]*)/.exec(target)?.[1] ?? '';
-}
-
-/** Whether the header announces no body or a small one. */
-function isBodySmall({ headers }: IncomingMessage): boolean {
-  if (headers['transfer-encoding'] !== undefined) return false;
-  return Number(headers['content-length'] ?? 0) <= UNWANTED_BODY_BYTES_MAX;
 }
 
 /** Reads and discards the rest of the body. Stops at the limits, or when the client has gone. */

@@ -56,6 +56,9 @@ const METHODS: ReadonlySet<string> = new Set(
   'OPTIONS GET HEAD PUT DELETE MKCOL COPY MOVE PROPFIND PROPPATCH LOCK UNLOCK POST'.split(' '),
 );
 
+/** Maximum number of `User-Agent`s whose program is remembered. Real clients have few, and a hostile one makes them up. */
+const PROGRAMS_MAX = 100;
+
 /** Buckets for durations, in seconds: from a cached answer to the limit of a client's patience. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
@@ -63,20 +66,29 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 const COMMITS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /**
- * Creates the metrics of a gateway. `familyOf` names the client program of a request, as one of a few names. Only this
- * file uses the client library of Prometheus.
+ * Creates the metrics of a gateway. `programOf` names the client program of a `User-Agent`, as one of a few names. Only
+ * this file uses the client library of Prometheus.
  */
-export function createMetrics(familyOf: (request: IncomingMessage) => string): Metrics {
+export function createMetrics(programOf: (userAgent: string) => string): Metrics {
   const registry = new Registry();
   const traffic = new Traffic();
   const requests = requestMetrics(registry);
+  const programs = new Map<string, string>();
+  const program = (userAgent: string): string => {
+    const known = programs.get(userAgent);
+    if (known !== undefined) return known;
+    if (programs.size >= PROGRAMS_MAX) programs.clear();
+    const name = programOf(userAgent);
+    programs.set(userAgent, name);
+    return name;
+  };
   let processMetrics: Promise<void> | undefined;
   return {
     meter: createMeter(registry),
     watch: (gauges) => readAtScrape(registry, gauges, traffic),
     answered(request, status, ms) {
       const method = METHODS.has(request.method ?? '') ? (request.method ?? '') : 'other';
-      const client = familyOf(request);
+      const client = program(request.headers['user-agent'] ?? '');
       requests.total.inc({ method, client, status: status ?? 'none' });
       requests.seconds.observe({ method, client }, ms / 1000);
     },

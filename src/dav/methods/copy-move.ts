@@ -6,7 +6,7 @@ import { checkConditions, type MetConditions, requireParent } from '../condition
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import { depthOf, destinationOf, mtimeOf, overwriteOf } from '../request.ts';
+import { depthOf, destinationOf, overwriteOf, parseMtime } from '../request.ts';
 import { hrefOf } from '../resource-url.ts';
 
 /** COPY (RFC 4918 §9.8). */
@@ -124,7 +124,7 @@ async function answerFor(context: Context, to: Path, { entry, created }: Written
 
 /** rclone sends the source's time, and sets it with another request unless the answer says `accepted`. */
 async function setTime(context: Context, entry: Entry): Promise<OutgoingHttpHeaders> {
-  const modifiedMs = mtimeOf(context.request.headers);
+  const modifiedMs = parseMtime(String(context.request.headers['x-oc-mtime'] ?? ''));
   if (modifiedMs === undefined || entry.kind !== 'file') return {};
   try {
     await context.drive.files.setModified(entry.path, modifiedMs);

@@ -17,7 +17,7 @@ import { DavError } from '../errors.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import { loadLiveState } from '../properties/live-state.ts';
 import { PropertySelection, parsePropfind } from '../properties/property-selection.ts';
-import { announcedBytes, depthOf } from '../request.ts';
+import { depthOf } from '../request.ts';
 import { encodeSegment, requestHref } from '../resource-url.ts';
 import { readXmlBytes, type XmlLimits } from '../xml/xml-reader.ts';
 
@@ -67,7 +67,7 @@ async function propfind(context: Propfind): Promise<void> {
 
 async function selectionOf({ exchange, request, xml, selections }: Propfind): Promise<PropertySelection> {
   const client = clientOf(request);
-  const bytes = announcedBytes(request) === 0 ? NO_BYTES : await readXmlBytes(exchange.body(), BODY_LIMITS);
+  const bytes = exchange.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(exchange.body(), BODY_LIMITS);
   const prefersMinimal = /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(
     String(request.headers['prefer'] ?? ''),
   );

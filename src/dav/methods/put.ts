@@ -21,7 +21,7 @@ import {
   ocChecksums,
   verifiedBody,
 } from '../properties/checksums.ts';
-import { announcedBytes, isChunked, mtimeOf } from '../request.ts';
+import { parseMtime } from '../request.ts';
 import { hrefOf } from '../resource-url.ts';
 
 /** How long a placeholder waits for its content, in ms. Explorer and Finder send it after a second or two. */
@@ -52,8 +52,10 @@ export function createPut(failedPuts: FailedPuts): Method {
 }
 
 async function store(context: Context): Promise<void> {
-  const { drive, path, signal } = context;
+  const { drive, path, request, signal } = context;
   refusePartial(context);
+  const mtime = request.headers['x-oc-mtime'];
+  const modifiedMs = mtime === undefined ? undefined : parseMtime(String(mtime));
   // The commit checks the conditions again, once the body is complete.
   const entry = await drive.files.statForWrite(path, { isPinned: false }, signal);
   if (entry?.kind === 'folder') throw methodNotAllowed(`${path} is a folder; PUT writes files only`, entry);
@@ -62,12 +64,13 @@ async function store(context: Context): Promise<void> {
   const conditions = await checkConditions(context, entry);
   const stored = await withRequestLock(context, conditions, [{ path, membership: !entry }], async (lock) => {
     if (!entry) await requireParent(context, path);
-    const written = await write(context, entry, modeOf(context, entry, conditions), lock);
+    const mode = modeOf(context, entry, conditions);
+    const written = await write(context, entry, { mode, modifiedMs, lock });
     await keepChecksums(context, written.entry);
     return written;
   });
   if (stored.entry.kind !== 'file') throw new Error('a write returned a folder');
-  await answerStored(context, stored.entry, stored.created);
+  await answerStored(context, stored.entry, { created: stored.created, hasTime: modifiedMs !== undefined });
 }
 
 /** Refuses a partial or compressed body, which would be stored as if it were the whole file. */
@@ -88,16 +91,21 @@ function modeOf({ request }: Context, entry: FileEntry | undefined, conditions: 
   return String(request.headers['if-none-match'] ?? '').trim() === '*' ? { if: 'absent' } : { if: 'any' };
 }
 
+interface Store {
+  readonly mode: WriteMode;
+  /** The modification time that the client wants, in ms since 1970. */
+  readonly modifiedMs: number | undefined;
+  readonly lock: RequestLock;
+}
+
 async function write(
   context: Context,
   entry: FileEntry | undefined,
-  mode: WriteMode,
-  lock: RequestLock,
+  { mode, modifiedMs, lock }: Store,
 ): Promise<Written> {
-  const { drive, path, request } = context;
-  const modifiedMs = mtimeOf(request.headers);
-  const sizeBytes = announcedBytes(request);
-  const isFirstHalf = !entry && sizeBytes === 0 && !isChunked(request) && clientOf(request).createsEmptyFirst;
+  const { drive, path, exchange, request } = context;
+  const { isChunked, announcedBytes: sizeBytes } = exchange;
+  const isFirstHalf = !entry && sizeBytes === 0 && !isChunked && clientOf(request).createsEmptyFirst;
   if (isFirstHalf && modifiedMs === undefined && mode.if === 'any') {
     const placeholder = await drive.files.keepPlaceholder(path, PLACEHOLDER_MS);
     // Otherwise another client has created the file, and this PUT empties it.
@@ -149,15 +157,15 @@ async function keepChecksums({ drive, request, log }: Context, entry: Entry): Pr
 
 /** davfs2 and Finder send another request for any of these headers that is missing. */
 async function answerStored(
-  { exchange, request, path }: Context,
+  { exchange, path }: Context,
   entry: FileEntry,
-  created: boolean,
+  { created, hasTime }: { readonly created: boolean; readonly hasTime: boolean },
 ): Promise<void> {
   const headers: OutgoingHttpHeaders = {
     ETag: entityTagOf(entry),
     'Last-Modified': httpDate(entry.modifiedMs),
   };
-  if (mtimeOf(request.headers) !== undefined) headers['X-OC-Mtime'] = 'accepted';
+  if (hasTime) headers['X-OC-Mtime'] = 'accepted';
   if (created) headers['Location'] = hrefOf(path, false);
   await exchange.answer({ status: created ? 201 : 204, headers, body: undefined });
 }

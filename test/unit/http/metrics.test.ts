@@ -6,9 +6,7 @@ import { parseExposition, type Scrape } from '../../support/exposition.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
 
 function metricsOf(): Metrics {
-  const metrics = createMetrics(({ headers }) =>
-    headers['user-agent']?.startsWith('davfs2') ? 'davfs2' : 'other',
-  );
+  const metrics = createMetrics((userAgent) => (userAgent.startsWith('davfs2') ? 'davfs2' : 'other'));
   metrics.watch({ drives: () => [DRIVE], blockCacheBytes: () => 13 });
   return metrics;
 }
