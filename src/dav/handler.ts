@@ -25,6 +25,8 @@ export interface DavHandlerOptions {
   readonly log: Log;
   /** The drives by name. Requests without a user are for the first one. */
   readonly drives: ReadonlyMap<string, Drive>;
+  /** Maximum size of the rendered listings that are kept to be sent again, in bytes. */
+  readonly listingBytesMax?: number;
   /** Makes lock tokens. */
   readonly randomUuid?: () => string;
 }
@@ -47,15 +49,19 @@ interface MethodEntry {
 /** Methods of HTTP and of WebDAV extensions: refused with 405. Any other is unknown and refused with 501. */
 const UNSUPPORTED_METHODS = new Set(['POST', 'PATCH', 'TRACE', 'REPORT', 'SEARCH', 'ACL', 'MKCALENDAR']);
 
+/** Size of the rendered listings that are kept, in bytes: about 150,000 rows. */
+const LISTING_BYTES_MAX = 64 * 1024 * 1024;
+
 /** Creates the handler of the WebDAV protocol. */
 export function createDavHandler({
   clock,
   log,
   drives,
+  listingBytesMax = LISTING_BYTES_MAX,
   randomUuid = randomUUID,
 }: DavHandlerOptions): DavHandler {
   const [firstDrive] = drives.values();
-  const methods = createMethods(clock);
+  const methods = createMethods(clock, listingBytesMax);
   const shared = { clock, log, randomUuid, xml: new XmlReader() };
   return async (exchange, { user }) => {
     const { request, signal } = exchange;
@@ -75,7 +81,7 @@ export function createDavHandler({
 }
 
 /** Creates the methods, with the memory that each of them has of earlier requests. */
-function createMethods(clock: Clock): ReadonlyMap<string, MethodEntry> {
+function createMethods(clock: Clock, listingBytesMax: number): ReadonlyMap<string, MethodEntry> {
   const failedPuts = new FailedPuts(clock);
   return new Map<string, MethodEntry>([
     ['OPTIONS', { run: options, body: 'ignored' }],
@@ -87,7 +93,7 @@ function createMethods(clock: Clock): ReadonlyMap<string, MethodEntry> {
     // RFC 2518 gave COPY and MOVE a body, and old clients still send it.
     ['COPY', { run: copy, body: 'ignored' }],
     ['MOVE', { run: move, body: 'ignored' }],
-    ['PROPFIND', { run: createPropfind(), body: 'own' }],
+    ['PROPFIND', { run: createPropfind(listingBytesMax), body: 'own' }],
     ['PROPPATCH', { run: proppatch, body: 'own' }],
     ['LOCK', { run: lock, body: 'own' }],
     ['UNLOCK', { run: unlock, body: 'ignored' }],

@@ -61,7 +61,11 @@ export interface DavServer {
 
 /** Starts the real listener and handler on a drive in memory. */
 export async function startDav(
-  options: { readonly wrap?: (drive: Drive) => Drive; readonly trustedProxies?: Networks } = {},
+  options: {
+    readonly wrap?: (drive: Drive) => Drive;
+    readonly trustedProxies?: Networks;
+    readonly listingBytesMax?: number;
+  } = {},
 ): Promise<DavServer> {
   const clock = new ManualClock();
   const state = memoryState();
@@ -74,6 +78,7 @@ export async function startDav(
     clock,
     log: logInto(errors),
     drives: new Map([['d', drive]]),
+    ...(options.listingBytesMax !== undefined && { listingBytesMax: options.listingBytesMax }),
     randomUuid,
   });
   const open = new Set<ServerResponse>();

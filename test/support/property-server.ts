@@ -27,7 +27,7 @@ export interface PropertyServer {
 
 /** Starts a server. `wrap` replaces the drive in memory. */
 export async function startPropertyServer(
-  options: { readonly wrap?: (drive: Drive) => Drive } = {},
+  options: { readonly wrap?: (drive: Drive) => Drive; readonly listingBytesMax?: number } = {},
 ): Promise<PropertyServer> {
   const server = await startDav(options);
   onTestFinished(() => server.close());

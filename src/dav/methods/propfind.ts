@@ -3,14 +3,10 @@ import { FileError } from '../../drive/errors.ts';
 import type { Entry, FolderEntry, Listing } from '../../drive/files.ts';
 import type { Lock } from '../../state/locks.ts';
 import { namesOf } from '../../util/path.ts';
-import { sendMultistatus, XML_TYPE } from '../answers/multistatus.ts';
-import {
-  type DeadProperties,
-  memberRows,
-  RowCache,
-  type RowContext,
-  resourceRow,
-} from '../answers/propfind-rows.ts';
+import { memberPieces } from '../answers/member-pieces.ts';
+import { answerMultistatus, joined, rowsIn, sendMultistatus, XML_TYPE } from '../answers/multistatus.ts';
+import { type DeadProperties, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
+import { RenderedListings } from '../answers/rendered-listings.ts';
 import { clientOf } from '../clients.ts';
 import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
@@ -23,12 +19,10 @@ import { readXmlBytes, type XmlLimits } from '../xml/xml-reader.ts';
 
 /** Limits of the request body. Real ones have under 4 KiB and 30 elements. */
 const BODY_LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };
-/** Maximum length of an answer that is sent at once and cached, in characters: about 15,000 rows. */
+/** Maximum length of an answer that is sent at once, in bytes: about 20,000 rows. */
 const WHOLE_LENGTH = 8 * 1024 * 1024;
-/** `WHOLE_LENGTH` for depth infinity, whose answers are not cached: streaming starts early. */
+/** `WHOLE_LENGTH` for depth infinity: streaming starts early. */
 const TREE_WHOLE_LENGTH = 256 * 1024;
-/** Maximum size of the cached answers, in bytes. A listing of 10,000 rows takes 5 to 7 MB. */
-const ANSWERS_BYTES_MAX = 16 * 1024 * 1024;
 /** Maximum number of cached selections. Each client program repeats the same few request bodies. */
 const SELECTIONS_MAX = 64;
 
@@ -40,16 +34,17 @@ const NO_LOCKS: readonly Lock[] = [];
 interface Propfind extends Context {
   /** Parsed request bodies, by the body and everything else that changes its meaning. */
   readonly selections: LRUCache<string, PropertySelection>;
-  readonly answers: AnswerCache;
-  readonly rows: RowCache;
+  readonly kept: RenderedListings;
 }
 
-/** Creates PROPFIND (RFC 4918 §9.1), which loads everything before the first row, so that no row waits. */
-export function createPropfind(): Method {
+/**
+ * Creates PROPFIND (RFC 4918 §9.1), which loads everything before the first row, so that no row waits. `listingBytesMax`:
+ * maximum size of the rendered listings that are kept to be sent again.
+ */
+export function createPropfind(listingBytesMax: number): Method {
   const selections = new LRUCache<string, PropertySelection>({ max: SELECTIONS_MAX });
-  const answers = new AnswerCache();
-  const rows = new RowCache();
-  return (context) => propfind({ ...context, selections, answers, rows });
+  const kept = new RenderedListings(listingBytesMax);
+  return (context) => propfind({ ...context, selections, kept });
 }
 
 async function propfind(context: Propfind): Promise<void> {
@@ -85,8 +80,9 @@ async function selectionOf({ exchange, request, xml, selections }: Propfind): Pr
 async function answerResource(context: Propfind, selection: PropertySelection, entry: Entry): Promise<void> {
   const state = await liveStateOf(context, selection, { entries: () => [entry], isAlone: true });
   const dead = await deadPropertiesOf(context, selection, [entry]);
-  const row = resourceRow({ selection, state, cache: context.rows }, ownHref(context, entry), entry, dead);
-  await sendMultistatus(context.exchange, [[row]], { wholeLength: WHOLE_LENGTH });
+  await answerMultistatus(context.exchange, [
+    resourceRow({ selection, state }, ownHref(context, entry), entry, dead),
+  ]);
 }
 
 /**
@@ -108,24 +104,33 @@ async function answerListing(
   selection: PropertySelection,
   listing: Listing,
 ): Promise<void> {
-  const { drive, exchange, answers, rows } = context;
+  const { drive, exchange, kept } = context;
   const { folder, children } = listing;
   const entries = () => [folder, ...children];
   const [state, version] = await Promise.all([
     liveStateOf(context, selection, { entries, isAlone: children.length === 0 }),
-    // Read before the properties themselves: a change in between makes the cached answer stale, never wrong.
-    selection.needsDead ? drive.state.properties.version() : undefined,
+    versionOf(context, selection),
   ]);
   const href = ownHref(context, folder);
-  const key = answers.key(listing, selection, href, version);
-  const isCacheable = state === NO_LIVE_STATE;
-  const cached = isCacheable ? answers.get(key) : undefined;
-  if (cached) return exchange.answer({ status: 207, headers: { 'Content-Type': XML_TYPE }, body: cached });
-  const dead = await deadPropertiesOf(context, selection, entries());
-  const rowContext = { selection, state, cache: rows };
-  const groups = [[resourceRow(rowContext, href, folder, dead)], memberRows(rowContext, href, listing, dead)];
-  const body = await sendMultistatus(exchange, groups, { wholeLength: WHOLE_LENGTH });
-  if (body && isCacheable) answers.set(key, body);
+  const key = kept.key(drive, selection, href);
+  const before = state === NO_LIVE_STATE ? kept.get(key) : undefined;
+  const isKnown = before?.shows(listing, version) === true;
+  if (isKnown && before.answer)
+    return exchange.answer({ status: 207, headers: { 'Content-Type': XML_TYPE }, body: before.answer });
+  const dead = await deadPropertiesOf(context, selection, isKnown ? [folder] : entries());
+  const own = Buffer.from(resourceRow({ selection, state }, href, folder, dead));
+  const members = { key, href, listing, version, dead: async () => dead };
+  const pieces = memberPieces(kept, { selection, state }, members);
+  const answer = await sendMultistatus(exchange, withFirst(own, pieces), { wholeLength: WHOLE_LENGTH });
+  const rendered = answer && state === NO_LIVE_STATE ? kept.get(key) : undefined;
+  if (!answer || !rendered?.shows(listing, version)) return;
+  rendered.join(answer, rowsIn(answer).subarray(own.length));
+  kept.keep(key, rendered);
+}
+
+async function* withFirst(first: Uint8Array, others: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  yield* others;
 }
 
 async function answerTree(
@@ -134,24 +139,27 @@ async function answerTree(
   folder: FolderEntry,
 ): Promise<void> {
   const state = await liveStateOf(context, selection, { entries: () => undefined, isAlone: false });
-  const groups = treeRows(context, { selection, state, cache: context.rows }, folder);
-  await sendMultistatus(context.exchange, groups, { wholeLength: TREE_WHOLE_LENGTH });
+  const pieces = treePieces(context, { selection, state }, folder);
+  await sendMultistatus(context.exchange, joined(pieces), { wholeLength: TREE_WHOLE_LENGTH });
 }
 
-async function* treeRows(
+async function* treePieces(
   context: Propfind,
   rows: RowContext,
   folder: FolderEntry,
-): AsyncIterable<Iterable<string>> {
+): AsyncGenerator<Uint8Array> {
+  const { drive, kept } = context;
+  const { selection } = rows;
   const top = ownHref(context, folder);
   const depth = namesOf(context.path).length;
-  const dead = await deadPropertiesOf(context, rows.selection, [folder]);
-  yield [resourceRow(rows, top, folder, dead)];
-  for await (const listing of context.drive.files.walk(context.path, context.signal)) {
+  const version = await versionOf(context, selection);
+  yield Buffer.from(resourceRow(rows, top, folder, await deadPropertiesOf(context, selection, [folder])));
+  for await (const listing of drive.files.walk(context.path, context.signal)) {
     const below = namesOf(listing.folder.path).slice(depth);
     const href = top + below.map((name) => `${encodeSegment(name)}/`).join('');
-    const deadThere = await deadPropertiesOf(context, rows.selection, listing.children);
-    yield memberRows(rows, href, listing, deadThere);
+    const dead = () => deadPropertiesOf(context, selection, listing.children);
+    const key = kept.key(drive, selection, href);
+    yield* memberPieces(kept, rows, { key, href, listing, version, dead });
   }
 }
 
@@ -186,44 +194,15 @@ async function locksAround({ drive, path, clock }: Context, isAlone: boolean): P
   return covering.length + within.length === 0 ? NO_LOCKS : [...covering, ...within];
 }
 
+/** Read before the properties themselves: a change in between makes a kept answer stale, never wrong. */
+async function versionOf({ drive }: Context, { needsDead }: PropertySelection): Promise<number | undefined> {
+  return needsDead ? drive.state.properties.version() : undefined;
+}
+
 async function deadPropertiesOf(
   { drive }: Context,
   selection: PropertySelection,
   entries: readonly Entry[],
 ): Promise<DeadProperties> {
   return selection.needsDead ? drive.state.properties.of(entries.map((entry) => entry.id)) : NO_DEAD;
-}
-
-/**
- * Rendered answers. Listings are immutable values, so whatever was rendered from one stays valid while the drive shows
- * that value: nothing here needs to be invalidated.
- */
-export class AnswerCache {
-  readonly #answers = new LRUCache<string, Buffer>({
-    maxSize: ANSWERS_BYTES_MAX,
-    sizeCalculation: (body, key) => body.length + key.length,
-  });
-  readonly #ids = new WeakMap<object, number>();
-  #lastId = 0;
-
-  /** Returns the key of an answer. `version` is that of the dead properties, if the answer shows any. */
-  key(listing: Listing, selection: PropertySelection, href: string, version: number | undefined): string {
-    return `${this.#idOf(listing)} ${this.#idOf(selection)} ${version} ${href}`;
-  }
-
-  get(key: string): Buffer | undefined {
-    return this.#answers.get(key);
-  }
-
-  set(key: string, body: Buffer): void {
-    this.#answers.set(key, body);
-  }
-
-  #idOf(value: object): number {
-    const known = this.#ids.get(value);
-    if (known !== undefined) return known;
-    this.#lastId += 1;
-    this.#ids.set(value, this.#lastId);
-    return this.#lastId;
-  }
 }
