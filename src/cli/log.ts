@@ -32,12 +32,13 @@ class TerminalLog implements Log {
 
   #add(level: keyof Log, event: string, fields: LogFields = {}): void {
     const time = new Date(systemClock.now()).toISOString();
-    const texts = Object.entries(fields).flatMap(([name, value]) =>
-      value === undefined ? [] : ` ${name}=${typeof value === 'string' ? JSON.stringify(value) : value}`,
-    );
+    let texts = '';
+    for (const [name, value] of Object.entries(fields))
+      if (value !== undefined)
+        texts += ` ${name}=${typeof value === 'string' ? JSON.stringify(value) : value}`;
     if (level !== 'info') setImmediate(() => this.#flush());
     else if (this.#pending === '') void systemClock.sleep(INFO_MS).then(() => this.#flush());
-    this.#pending += `${time} ${level} ${event}${texts.join('')}\n`;
+    this.#pending += `${time} ${level} ${event}${texts}\n`;
   }
 
   #flush(): void {

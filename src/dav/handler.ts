@@ -62,7 +62,7 @@ export function createDavHandler({
 }: DavHandlerOptions): DavHandler {
   const [firstDrive] = drives.values();
   const methods = createMethods(clock, listingBytesMax);
-  const shared = { clock, log, randomUuid, xml: new XmlReader() };
+  const xml = new XmlReader();
   return async (exchange, { user }) => {
     const { request, signal } = exchange;
     const drive = user ? drives.get(user.drive) : firstDrive;
@@ -70,10 +70,22 @@ export function createDavHandler({
     const principal = user?.name ?? '';
     try {
       const method = methodOf(methods, request);
-      const url = urlOf(request);
+      const { path, hasTrailingSlash } = urlOf(request);
       if (method.body === 'ignored' && (exchange.isChunked || exchange.announcedBytes !== 0))
         await ignoreBody(exchange);
-      await method.run({ exchange, request, signal, ...url, principal, drive, ...shared });
+      await method.run({
+        exchange,
+        request,
+        signal,
+        path,
+        hasTrailingSlash,
+        principal,
+        drive,
+        clock,
+        log,
+        randomUuid,
+        xml,
+      });
     } catch (error) {
       await answerFailure(exchange, log, error);
     }
@@ -109,7 +121,6 @@ function methodOf(methods: ReadonlyMap<string, MethodEntry>, { method = '' }: In
   });
 }
 
-/** Returns false for a request that surely has no body, as most have none (RFC 9112 §6.3). */
 /** `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7). */
 function urlOf({ method, url = '' }: IncomingMessage): ResourceUrl {
   return parseResourceUrl(method === 'OPTIONS' && url === '*' ? '/' : url);

@@ -74,8 +74,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       expectsContinue,
       clock,
     });
-    const headers = new Map(Object.entries(headersOf(exchange.requestId)));
-    response.setHeaders(headers);
+    const headers = Object.entries(headersOf(exchange.requestId));
+    setHeaders(response, headers);
     const malformed = malformedRefusal(request);
     if (malformed) connection.isRefused = true;
     if (malformed || drain.isOn) response.shouldKeepAlive = false;
@@ -110,13 +110,17 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   };
 }
 
+const HOST = 'host';
+
 /** Returns why a request that Node's parser accepted is malformed, or `undefined` for a well-formed one. */
 function malformedRefusal({ rawHeaders, headers, httpVersion }: IncomingMessage): Refusal | undefined {
   if (rawHeaders.length / 2 > HEADER_FIELDS_MAX)
     return { status: 431, text: `Too many header fields; send at most ${HEADER_FIELDS_MAX}.` };
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length > 1) return { status: 400, text: 'The request has more than one Host.' };
-  if (hosts.length === 0 && httpVersion !== '1.0') return { status: 400, text: 'The request has no Host.' };
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (rawHeaders[index]?.length === HOST.length && rawHeaders[index]?.toLowerCase() === HOST) hosts++;
+  if (hosts > 1) return { status: 400, text: 'The request has more than one Host.' };
+  if (hosts === 0 && httpVersion !== '1.0') return { status: 400, text: 'The request has no Host.' };
   if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect))
     return { status: 417, text: 'Only Expect: 100-continue is supported.' };
   const coding = headers['transfer-encoding'];
@@ -128,12 +132,18 @@ function malformedRefusal({ rawHeaders, headers, httpVersion }: IncomingMessage)
   return undefined;
 }
 
+type HeaderField = readonly [name: string, value: string];
+
+function setHeaders(response: ServerResponse, headers: readonly HeaderField[]): void {
+  for (const [name, value] of headers) response.setHeader(name, value);
+}
+
 /** Answers 500 after a defect of ours; breaks the connection if an answer has begun. */
-async function answerFailure(exchange: Exchange, headers: Map<string, string>): Promise<void> {
+async function answerFailure(exchange: Exchange, headers: readonly HeaderField[]): Promise<void> {
   const { response, requestId } = exchange;
   if (response.headersSent) return exchange.drop();
   for (const name of response.getHeaderNames()) response.removeHeader(name);
-  response.setHeaders(headers);
+  setHeaders(response, headers);
   await exchange.refuse({ status: 500, text: `internal error; see davgate's log (request ${requestId})` });
 }
 

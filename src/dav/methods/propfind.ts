@@ -30,8 +30,8 @@ const NO_BYTES = Buffer.alloc(0);
 const NO_DEAD: DeadProperties = new Map();
 const NO_LOCKS: readonly Lock[] = [];
 
-/** One PROPFIND, and what earlier ones left for it. */
-interface Propfind extends Context {
+/** The memory that PROPFIND has of earlier requests. */
+interface Memory {
   /** Parsed request bodies, by the body and everything else that changes its meaning. */
   readonly selections: LRUCache<string, PropertySelection>;
   readonly kept: RenderedListings;
@@ -43,24 +43,32 @@ interface Propfind extends Context {
  */
 export function createPropfind(listingBytesMax: number): Method {
   const selections = new LRUCache<string, PropertySelection>({ max: SELECTIONS_MAX });
-  const kept = new RenderedListings(listingBytesMax);
-  return (context) => propfind({ ...context, selections, kept });
+  const memory: Memory = { selections, kept: new RenderedListings(listingBytesMax) };
+  return (context) => propfind(context, memory);
 }
 
-async function propfind(context: Propfind): Promise<void> {
+async function propfind(context: Context, memory: Memory): Promise<void> {
   const depth = depthOf(context.request.headers, ['0', '1', 'infinity'], 'infinity');
-  const selection = await selectionOf(context);
+  const selection = await selectionOf(context, memory);
   const listing = depth === '1' && context.hasTrailingSlash ? await listingHere(context) : undefined;
-  if (listing) return answerListing(context, selection, listing);
+  if (listing) return answerListing(context, memory, selection, listing);
   const entry = await context.drive.files.stat(context.path, context.signal);
   if (!entry) throw new DavError(404, `${context.path} does not exist`);
   if (entry.kind === 'file' || depth === '0') await answerResource(context, selection, entry);
   else if (depth === '1')
-    await answerListing(context, selection, await context.drive.files.list(context.path, context.signal));
-  else await answerTree(context, selection, entry);
+    await answerListing(
+      context,
+      memory,
+      selection,
+      await context.drive.files.list(context.path, context.signal),
+    );
+  else await answerTree(context, memory, selection, entry);
 }
 
-async function selectionOf({ exchange, request, xml, selections }: Propfind): Promise<PropertySelection> {
+async function selectionOf(
+  { exchange, request, xml }: Context,
+  { selections }: Memory,
+): Promise<PropertySelection> {
   const client = clientOf(request);
   const bytes = exchange.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(exchange.body(), BODY_LIMITS);
   const prefersMinimal = /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(
@@ -77,7 +85,7 @@ async function selectionOf({ exchange, request, xml, selections }: Propfind): Pr
   return selection;
 }
 
-async function answerResource(context: Propfind, selection: PropertySelection, entry: Entry): Promise<void> {
+async function answerResource(context: Context, selection: PropertySelection, entry: Entry): Promise<void> {
   const state = await liveStateOf(context, selection, { entries: () => [entry], isAlone: true });
   const dead = await deadPropertiesOf(context, selection, [entry]);
   await answerMultistatus(context.exchange, [
@@ -100,11 +108,12 @@ async function listingHere({ drive, path, signal }: Context): Promise<Listing | 
 }
 
 async function answerListing(
-  context: Propfind,
+  context: Context,
+  { kept }: Memory,
   selection: PropertySelection,
   listing: Listing,
 ): Promise<void> {
-  const { drive, exchange, kept } = context;
+  const { drive, exchange } = context;
   const { folder, children } = listing;
   const entries = () => [folder, ...children];
   const [state, version] = await Promise.all([
@@ -134,21 +143,23 @@ async function* withFirst(first: Uint8Array, others: AsyncIterable<Uint8Array>):
 }
 
 async function answerTree(
-  context: Propfind,
+  context: Context,
+  { kept }: Memory,
   selection: PropertySelection,
   folder: FolderEntry,
 ): Promise<void> {
   const state = await liveStateOf(context, selection, { entries: () => undefined, isAlone: false });
-  const pieces = treePieces(context, { selection, state }, folder);
+  const pieces = treePieces(context, kept, { selection, state }, folder);
   await sendMultistatus(context.exchange, joined(pieces), { wholeLength: TREE_WHOLE_LENGTH });
 }
 
 async function* treePieces(
-  context: Propfind,
+  context: Context,
+  kept: RenderedListings,
   rows: RowContext,
   folder: FolderEntry,
 ): AsyncGenerator<Uint8Array> {
-  const { drive, kept } = context;
+  const { drive } = context;
   const { selection } = rows;
   const top = ownHref(context, folder);
   const depth = namesOf(context.path).length;
