@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { open, readdir, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
@@ -330,8 +330,8 @@ class BlockParts {
 
 /** Returns a hash of the key, and the block's size in hex, so that no file has to be opened at the start. */
 function nameOf({ content, index, sizeBytes }: BlockKey): string {
-  const hash = createHash('sha256').update(`${index} ${content}`).digest('hex').slice(0, 32);
-  return `${hash}-${sizeBytes.toString(16)}`;
+  const digest = hash('sha256', `${index} ${content}`).slice(0, 32);
+  return `${digest}-${sizeBytes.toString(16)}`;
 }
 
 const PART_NAME = /^[0-9a-f]{32}-([0-9a-f]{1,8})(?:-([0-9a-f]{1,8})-([0-9a-f]{1,8}))?$/;

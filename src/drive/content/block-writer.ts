@@ -1,5 +1,6 @@
 import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as otherTasks } from 'node:timers/promises';
 import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import { BLOCK_BYTES } from '../../util/content-hash.ts';
 import type { Log } from '../../util/log.ts';
@@ -124,6 +125,8 @@ export class BlockWriter {
 
   async #loop(): Promise<void> {
     this.#loopCount++;
+    // The client that waits for this block gets it first.
+    await otherTasks();
     if (this.#state === 'failed') await this.#recover();
     for (let block = this.#next(); block; block = this.#next()) {
       this.#writing.add(block);
