@@ -15,7 +15,7 @@ import type { Availability, Remote } from './remote.ts';
 import { sharingOf } from './sharing.ts';
 import { type Credentials, createTokens, type TokenDeps } from './token.ts';
 import { treeOf } from './tree-calls.ts';
-import { writesOf } from './write/uploader.ts';
+import { type UploadLimits, writesOf } from './write/uploader.ts';
 
 export interface RemoteOptions {
   /** Without `/2`. Access tokens come from `{apiUrl}/oauth2/token`. */
@@ -33,6 +33,7 @@ export interface RemoteOptions {
   /** How long after its first failure a call is still retried, in ms. */
   readonly deadlineMs?: number;
   readonly timeouts?: HttpTimeouts;
+  readonly uploadLimits?: Partial<UploadLimits>;
   /** The clock for time limits on answers: the system's when absent, whatever `clock` is. */
   readonly httpClock?: Clock;
   /**
@@ -75,18 +76,21 @@ export interface Connection {
  * Throws `PathError` for a `root` that is not a path, `ApiError` for a malformed token.
  */
 export function createRemote(options: RemoteOptions): HttpRemote {
-  return remoteOf(openConnection(options));
+  return remoteOf(openConnection(options), options.uploadLimits);
 }
 
 /** The methods of `Remote` over a connection. */
-export function remoteOf({ client, availability, status, close }: Connection): HttpRemote {
+export function remoteOf(
+  { client, availability, status, close }: Connection,
+  uploadLimits?: Partial<UploadLimits>,
+): HttpRemote {
   return {
     availability,
     status,
     close,
     ...listingOf(client),
     ...downloadsOf(client),
-    ...writesOf(client),
+    ...writesOf(client, uploadLimits),
     ...treeOf(client),
     ...sharingOf(client),
     ...accountOf(client),

@@ -13,13 +13,19 @@ import { openSqliteJournals } from '../state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../state/sqlite/state.ts';
 import type { State } from '../state/state.ts';
 import { systemClock } from '../util/clock.ts';
+import { BLOCK_BYTES } from '../util/content-hash.ts';
 import type { Log } from '../util/log.ts';
+import { memoryBytes } from '../util/memory.ts';
 import type { Meter } from '../util/meter.ts';
 import { claimDrive } from './account-guard.ts';
+import { type MemoryShares, memoryShares } from './memory-shares.ts';
 import { OpenResources } from './open-resources.ts';
 
 /** Maximum size of the block cache on the disk, in bytes. */
 const CACHE_BYTES_MAX = 10 * 1024 ** 3;
+
+/** Maximum number of parts of one upload on their way to the embedded service, which has no latency to hide. */
+const EMBEDDED_PARTS_MAX = 3;
 
 /** A drive that is served. */
 export interface ServedDrive {
@@ -35,6 +41,7 @@ export interface ServedDrives {
   /** `undefined` if no drive is kept in it. */
   readonly embedded: EmbeddedService | undefined;
   readonly blockCacheBytes: () => number;
+  readonly memory: MemoryShares;
 }
 
 interface Tools {
@@ -62,7 +69,8 @@ export async function openDrives(config: Config, tools: Tools): Promise<ServedDr
   );
   const spool = await openSpool({ directory: join(dataDirectory, 'spool'), clock: systemClock, log });
   const embedded = await openEmbedded(config, tools);
-  const shared = { state, journals, writeMode, dataDirectory, cache, spool, meter, log };
+  const memory = memoryShares(memoryBytes(), config.drives.length);
+  const shared = { state, journals, writeMode, dataDirectory, cache, spool, memory, meter, log };
   const drives = new Map<string, ServedDrive>();
   // In parallel, because each may need the whole grace period while the service does not answer.
   const closing = opened.add(new OpenResources('parallel'));
@@ -70,7 +78,7 @@ export async function openDrives(config: Config, tools: Tools): Promise<ServedDr
     const service = serviceOf(drive, embedded);
     drives.set(drive.name, await openOne(drive, service, shared, closing.add(new OpenResources())));
   }
-  return { drives, embedded, blockCacheBytes: () => cache.diskBytes };
+  return { drives, embedded, blockCacheBytes: () => cache.diskBytes, memory };
 }
 
 /** Resources that all drives share. */
@@ -81,21 +89,26 @@ interface Shared {
   readonly dataDirectory: string;
   readonly cache: BlockCache;
   readonly spool: Spool;
+  readonly memory: MemoryShares;
   readonly meter: Meter;
   readonly log: Log;
 }
 
 async function openOne(
-  { name, root, deletePolicy }: DriveConfig,
+  { name, root, deletePolicy, service: place }: DriveConfig,
   service: RemoteService,
-  { state, journals, writeMode, dataDirectory, cache, spool, meter, log }: Shared,
+  { state, journals, writeMode, dataDirectory, cache, spool, memory, meter, log }: Shared,
   opened: OpenResources,
 ): Promise<ServedDrive> {
   const login = { ...service, root };
   const tools = { clock: systemClock, log, meter };
   const kept = { state, journals, dataDirectory };
   const admit = await claimDrive({ drive: name, service: login, ...kept, clock: systemClock, log });
-  const remote = opened.add(createRemote({ ...login, ...tools, admit }));
+  const uploadLimits =
+    place === 'embedded'
+      ? { ...memory.uploads, partBytes: BLOCK_BYTES, inFlightMax: EMBEDDED_PARTS_MAX }
+      : memory.uploads;
+  const remote = opened.add(createRemote({ ...login, ...tools, admit, uploadLimits }));
   const journal = await journals?.drive(name);
   const files = opened.add(
     await openDrive({
@@ -105,6 +118,7 @@ async function openOne(
       cache,
       spool,
       deletePolicy,
+      metadataBytesMax: memory.metadataBytesMax,
       ...(await journalOptions(journal, writeMode)),
     }),
   );

@@ -68,7 +68,7 @@ interface Serving {
 }
 
 function serve(config: Config, { users, served, metrics, log }: Serving): Promise<GatewayServer> {
-  const { drives, embedded, blockCacheBytes } = served;
+  const { drives, embedded, blockCacheBytes, memory } = served;
   const gauges = () => [...drives.values()].map((drive) => drive.gauges());
   metrics.watch({ drives: gauges, blockCacheBytes });
   const exposed = [...drives].map(([name, { files }]) => [name, { files, state: files.state }] as const);
@@ -83,7 +83,12 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     health: () => healthOf(gauges()),
     openRoute: embedded && createLinkProxy(embedded.url, log),
     log,
-    handle: createDavHandler({ clock: systemClock, log, drives: new Map(exposed) }),
+    handle: createDavHandler({
+      clock: systemClock,
+      log,
+      drives: new Map(exposed),
+      listingBytesMax: memory.listingBytesMax,
+    }),
   });
 }
 

@@ -3,9 +3,11 @@ import { type Config, resolveConfig } from '../config/configuration.ts';
 import { embeddedDrives } from '../config/drive-config.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
 import { loadServiceThread } from '../service/embedded.ts';
+import { memoryBytes } from '../util/memory.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
 import { settingsOfArguments } from './arguments.ts';
 import { keepCompiledCode } from './compile-cache.ts';
+import { boundHeapGrowth } from './heap-growth.ts';
 import { loadSettings } from './load-settings.ts';
 import { terminalLog } from './log.ts';
 import { type Entry, mountHelp } from './mount-help.ts';
@@ -22,6 +24,7 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
   };
   const { config, file } = read();
   keepCompiledCode(config.cacheDirectory);
+  boundHeapGrowth(memoryBytes());
   const hasStarted = endWhenAskedWhileStarting();
   // Not before the settings are accepted: loading the gateway takes longer than refusing them.
   const thread = embeddedDrives(config.drives).length > 0 ? loadServiceThread() : undefined;

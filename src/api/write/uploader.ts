@@ -32,9 +32,9 @@ const FIRST_BUFFER_BYTES = 64 * 1024;
  * Returns the method that writes files: the uploader reads a body into an `upload` call or the parts of a session, the
  * commit lane decides when a file is committed and with which others.
  */
-export function writesOf(client: Client): Pick<Remote, 'write'> {
+export function writesOf(client: Client, limits?: Partial<UploadLimits>): Pick<Remote, 'write'> {
   const calls = uploadCallsOf(client);
-  const uploader = new Uploader(calls, new CommitLane(calls, client.clock), client.log);
+  const uploader = new Uploader(calls, new CommitLane(calls, client.clock), client.log, limits);
   return { write: uploader.write.bind(uploader) };
 }
 
