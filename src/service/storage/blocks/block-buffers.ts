@@ -3,19 +3,30 @@ import { BLOCK_BYTES } from '../../../util/content-hash.ts';
 /** Maximum number of idle buffers. One download uses two: for the block that is sent, and for the next one. */
 const IDLE_MAX = 2;
 
+/** Buffers in use (16 MiB) from which on downloads read no block ahead. Each then waits for its next block. */
+const BUSY_COUNT = 4;
+
 /**
  * Reusable buffers of one block each. A new buffer for each block would pile up, because the garbage collector waits
  * for more than 32 MiB of them.
  */
 export class BlockBuffers {
   readonly #idle: Buffer[] = [];
+  #inUse = 0;
+
+  /** Whether downloads should use no second buffer. */
+  get isBusy(): boolean {
+    return this.#inUse >= BUSY_COUNT;
+  }
 
   take(): Buffer {
+    this.#inUse++;
     return this.#idle.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
   }
 
   /** Returns a buffer for reuse. The caller must not read or write it afterwards. */
   giveBack(buffer: Buffer): void {
+    this.#inUse--;
     if (this.#idle.length < IDLE_MAX) this.#idle.push(buffer);
   }
 }

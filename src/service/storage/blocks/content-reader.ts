@@ -10,16 +10,16 @@ const ROWS = 64;
 
 /** The sources of content. */
 export interface ReadingParts {
-  readonly files: BlockFiles;
-  readonly contents: Contents;
+  readonly files: Pick<BlockFiles, 'read'>;
+  readonly contents: Pick<Contents, 'blocksOf' | 'bytesOf'>;
   /** Present if each chunk is needed only until the next one is requested. */
   readonly buffers: BlockBuffers | undefined;
 }
 
 /** Returns the verified bytes of one block, those of a file in `into` if given. Throws `DamagedBlockError`. */
 export async function readBlock(
-  files: BlockFiles,
-  contents: Contents,
+  files: Pick<BlockFiles, 'read'>,
+  contents: Pick<Contents, 'bytesOf'>,
   block: BlockRow,
   into?: Buffer,
 ): Promise<Buffer> {
@@ -29,29 +29,33 @@ export async function readBlock(
   return verified(block, bytes);
 }
 
-/** Yields the bytes of `range` of a content; reads the next block while the caller processes the last one. */
+/**
+ * Yields the bytes of `range` of a content. Reads the next block while the caller processes the last one, unless others
+ * use the buffers.
+ */
 export async function* readContent(
   parts: ReadingParts,
   content: number,
   range: ByteRange,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const blocks = blocksIn(parts.contents, content, range);
-  let ahead = startReading(parts, blocks);
+  let next = startReading(parts, blocks);
   let current: Reading | undefined;
   try {
-    for (let position = Math.floor(range.start / BLOCK_BYTES); ahead; position++) {
-      current = ahead;
+    for (let position = Math.floor(range.start / BLOCK_BYTES); next; position++) {
+      current = next;
       const bytes = await current.bytes;
-      ahead = startReading(parts, blocks);
+      next = parts.buffers?.isBusy ? undefined : startReading(parts, blocks);
       const before = position * BLOCK_BYTES;
       yield bytes.subarray(Math.max(0, range.start - before), range.end - before);
       current.release();
       current = undefined;
+      next ??= startReading(parts, blocks);
     }
   } finally {
     current?.release();
-    await ahead?.bytes.catch(() => undefined);
-    ahead?.release();
+    await next?.bytes.catch(() => undefined);
+    next?.release();
   }
 }
 
@@ -77,7 +81,7 @@ function startReading(
 
 /** Yields the blocks that contain the bytes of `range`, looked up on demand. */
 function* blocksIn(
-  contents: Contents,
+  contents: Pick<Contents, 'blocksOf'>,
   content: number,
   range: ByteRange,
 ): Generator<BlockRow, void, undefined> {
