@@ -44,7 +44,9 @@ export class HttpBody implements ByteSource {
     });
     body.once('end', () => this.#finish({}));
     body.on('error', (failure) => this.#finish({ failure }));
-    body.once('close', () => this.#finish({ failure: closedEarly() }));
+    body.once('close', () => {
+      if (!this.#end) this.#finish({ failure: closedEarly() });
+    });
   }
 
   /** Calls `listener` when the body has been received whole, or its connection is closed. */

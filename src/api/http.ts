@@ -276,6 +276,9 @@ interface AnswerLimits {
   readonly wholeMs: number;
 }
 
+/** Nobody sees this reason. Without one, Node makes an exception with a stack trace for each answer. */
+const OVER = 'the answer has come';
+
 /** Aborts its signal when an answer does not come in time, even if it makes slow progress. */
 class AnswerDeadline {
   readonly #late = new AbortController();
@@ -310,7 +313,7 @@ class AnswerDeadline {
 
   /** Ends the time limit. */
   release(): void {
-    this.#over.abort();
+    this.#over.abort(OVER);
   }
 
   async #watch(reason: (limitMs: number) => Error): Promise<void> {
