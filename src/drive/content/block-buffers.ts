@@ -1,6 +1,9 @@
 import { BLOCK_BYTES } from '../../util/content-hash.ts';
 
-/** Buffers kept for the next blocks; the garbage collector gets all others. */
+/**
+ * Buffers kept for the next blocks; as many as are in use, if these are more. The garbage collector gets all others, and
+ * waits for 64 MiB of them.
+ */
 const IDLE_MAX = 4;
 
 /**
@@ -46,7 +49,8 @@ export class BlockBuffers {
     this.#inUse++;
     return new CountedBuffer(whole.subarray(0, sizeBytes), () => {
       this.#inUse--;
-      if (this.#idle.length < IDLE_MAX) this.#idle.push(whole);
+      this.#idle.push(whole);
+      while (this.#idle.length > Math.max(IDLE_MAX, this.#inUse)) this.#idle.pop();
     });
   }
 }

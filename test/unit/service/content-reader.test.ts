@@ -8,11 +8,14 @@ import { BLOCK_BYTES } from '../../../src/util/content-hash.ts';
 class CountedBuffers extends BlockBuffers {
   inUse = 0;
   most = 0;
+  readonly made = new Set<Buffer>();
 
   override take(): Buffer {
     this.inUse++;
     this.most = Math.max(this.most, this.inUse);
-    return super.take();
+    const buffer = super.take();
+    this.made.add(buffer);
+    return buffer;
   }
 
   override giveBack(buffer: Buffer): void {
@@ -63,4 +66,6 @@ test('many downloads at once have one block each in memory, and a few have two',
   for (const blocks of read) expect(blocks).toEqual([0, 1, 2, 3, 4, 5]);
   expect(buffers.most).toBeLessThanOrEqual(9);
   expect(buffers.inUse).toBe(0);
+  // 48 blocks went through few buffers: new ones would wait for the garbage collector.
+  expect(buffers.made.size).toBeLessThanOrEqual(12);
 });

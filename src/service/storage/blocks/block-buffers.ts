@@ -1,6 +1,9 @@
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
 
-/** Maximum number of idle buffers. One download uses two: for the block that is sent, and for the next one. */
+/**
+ * Maximum number of idle buffers; as many as are in use, if these are more. One download uses two: for the block that is
+ * sent, and for the next one.
+ */
 const IDLE_MAX = 2;
 
 /** Buffers in use (16 MiB) from which on downloads read no block ahead. Each then waits for its next block. */
@@ -27,6 +30,7 @@ export class BlockBuffers {
   /** Returns a buffer for reuse. The caller must not read or write it afterwards. */
   giveBack(buffer: Buffer): void {
     this.#inUse--;
-    if (this.#idle.length < IDLE_MAX) this.#idle.push(buffer);
+    this.#idle.push(buffer);
+    while (this.#idle.length > Math.max(IDLE_MAX, this.#inUse)) this.#idle.pop();
   }
 }
