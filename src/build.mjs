@@ -3,6 +3,8 @@
  * takes longer than all the rest of a start. Modules behind `import()` and those of several programs are in
  * `dist/chunks/`. Their names have hashes, so a running davgate still finds its own after another build.
  */
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'rolldown';
 
@@ -29,3 +31,31 @@ await build({
   },
   logLevel: 'warn',
 });
+
+/**
+ * The drive in a browser: one script and one style sheet, whose names have a hash of their content, and the page that
+ * names them. Files of the build before go, because no page names them any more.
+ */
+const WEBAPP = join(import.meta.dirname, 'webapp');
+const WEBAPP_OUTPUT = join(import.meta.dirname, '../dist/webapp');
+rmSync(WEBAPP_OUTPUT, { recursive: true, force: true });
+mkdirSync(WEBAPP_OUTPUT, { recursive: true });
+await build({
+  input: { app: join(WEBAPP, 'main.tsx') },
+  platform: 'browser',
+  tsconfig: join(WEBAPP, 'tsconfig.json'),
+  transform: { target: 'es2022' },
+  output: { dir: WEBAPP_OUTPUT, entryFileNames: '[name]-[hash].js', minify: true },
+  logLevel: 'warn',
+});
+const style = readFileSync(join(WEBAPP, 'style.css'));
+const styleName = `style-${createHash('sha256').update(style).digest('hex').slice(0, 8)}.css`;
+writeFileSync(join(WEBAPP_OUTPUT, styleName), style);
+const scriptName = readdirSync(WEBAPP_OUTPUT).find((name) => name.endsWith('.js')) ?? '';
+const page = readFileSync(join(WEBAPP, 'index.html'), 'utf8');
+writeFileSync(
+  join(WEBAPP_OUTPUT, 'index.html'),
+  page
+    .replace('{{style}}', `/.davgate/app/${styleName}`)
+    .replace('{{script}}', `/.davgate/app/${scriptName}`),
+);

@@ -17,6 +17,7 @@ const MAY_IMPORT: Record<string, RegExp> = {
   http: /^util\/|^config\/address\.ts$/,
   // `service` shares no running code with `api`, because every test would miss a mistake that both have.
   service: /^(http|wire|util)\//,
+  webapp: /^$/,
   app: /^(?!cli\/)/,
   cli: /./,
 };
@@ -35,7 +36,7 @@ const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file:
   {
     what: 'read the time or set a timer',
     pattern: /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|(?<![.\w])setTimeout\(/,
-    file: /^util\/clock\.ts$/,
+    file: /^(util\/clock|webapp\/.*)\.tsx?$/,
   },
   {
     // `makeFolder` syncs folders that must survive a power cut. The service's disk syncs its own, and caches need none.
@@ -62,7 +63,7 @@ const sources = modulesIn(root);
 /** Returns the TypeScript files below a folder, relative to it. */
 function modulesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .sort();
 }
 

@@ -16,6 +16,7 @@ import { installSystemPackages } from './system-packages.mjs';
 const CHECKS = [
   { name: 'format and lint', command: ['biome', 'check', '--error-on-warnings'] },
   { name: 'types', command: ['tsc', '-p', 'test/tsconfig.json'] },
+  { name: 'types of the web application', command: ['tsc', '-p', 'src/webapp'] },
   // `npm run bench` compiles them with other options.
   { name: 'types of the benchmarks', command: ['tsc', '-p', 'test/bench/tsconfig.json', '--noEmit'] },
   { name: 'unused code', command: ['knip'] },

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { type Config, controlSocketIn } from '../config/configuration.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
 import { clientNameOf } from '../dav/clients.ts';
@@ -9,10 +10,12 @@ import { createLinkProxy, LINKS_PATH } from '../http/link-proxy.ts';
 import { createMetrics, type DriveGauges, type Metrics } from '../http/metrics.ts';
 import type { Health } from '../http/monitoring.ts';
 import { urlFromOutside } from '../http/node-server.ts';
+import { openWebApp } from '../http/web-app.ts';
 import type { ServiceThread } from '../service/embedded.ts';
 import { systemClock } from '../util/clock.ts';
 import { withinGrace } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
+import { PACKAGE_ROOT } from '../util/package.ts';
 import { controlCommands } from './control-commands.ts';
 import { openDrives, type ServedDrives } from './drives.ts';
 import { loginsOf } from './logins.ts';
@@ -72,6 +75,8 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
   const gauges = () => [...drives.values()].map((drive) => drive.gauges());
   metrics.watch({ drives: gauges, blockCacheBytes });
   const exposed = [...drives].map(([name, { files }]) => [name, { files, state: files.state }] as const);
+  const webApp = openWebApp(join(PACKAGE_ROOT, 'dist/webapp'));
+  const links = embedded && createLinkProxy(embedded.url, log);
   return startGatewayServer({
     ...config.listen,
     tls: config.tls,
@@ -81,13 +86,14 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     crossOrigins: config.crossOrigins,
     metrics,
     health: () => healthOf(gauges()),
-    openRoute: embedded && createLinkProxy(embedded.url, log),
+    openRoute: (exchange) => webApp?.serve(exchange) ?? links?.(exchange),
     log,
     handle: createDavHandler({
       clock: systemClock,
       log,
       drives: new Map(exposed),
       listingBytesMax: memory.listingBytesMax,
+      folderPage: webApp?.page,
     }),
   });
 }

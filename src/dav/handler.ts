@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts';
 import { answerFailure } from './failures.ts';
 import { copy, move } from './methods/copy-move.ts';
 import { createDelete } from './methods/delete.ts';
-import { get } from './methods/get.ts';
+import { createGet, type FolderPage } from './methods/get.ts';
 import { lock } from './methods/lock.ts';
 import { mkcol } from './methods/mkcol.ts';
 import { options } from './methods/options.ts';
@@ -29,6 +29,8 @@ export interface DavHandlerOptions {
   readonly listingBytesMax?: number;
   /** Makes lock tokens. */
   readonly randomUuid?: () => string;
+  /** `undefined`: browsers get a plain list of a folder's files. */
+  readonly folderPage?: FolderPage | undefined;
 }
 
 /** The user that a request was admitted for. */
@@ -59,9 +61,10 @@ export function createDavHandler({
   drives,
   listingBytesMax = LISTING_BYTES_MAX,
   randomUuid = randomUUID,
+  folderPage,
 }: DavHandlerOptions): DavHandler {
   const [firstDrive] = drives.values();
-  const methods = createMethods(clock, listingBytesMax);
+  const methods = createMethods(clock, listingBytesMax, folderPage);
   const xml = new XmlReader();
   return async (exchange, { user }) => {
     const { request, signal } = exchange;
@@ -93,7 +96,12 @@ export function createDavHandler({
 }
 
 /** Creates the methods, with the memory that each of them has of earlier requests. */
-function createMethods(clock: Clock, listingBytesMax: number): ReadonlyMap<string, MethodEntry> {
+function createMethods(
+  clock: Clock,
+  listingBytesMax: number,
+  folderPage: FolderPage | undefined,
+): ReadonlyMap<string, MethodEntry> {
+  const get = createGet(folderPage);
   const failedPuts = new FailedPuts(clock);
   return new Map<string, MethodEntry>([
     ['OPTIONS', { run: options, body: 'ignored' }],

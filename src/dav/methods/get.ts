@@ -14,15 +14,25 @@ import {
   type Validators,
   validatorsOf,
 } from '../conditions/preconditions.ts';
-import type { Context } from '../context.ts';
+import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { hrefOf } from '../resource-url.ts';
 
 /** Media types in which a browser may run scripts. They are sandboxed: a file must not act as the user who opens it. */
 const SCRIPTABLE = /^(text\/html|text\/javascript|application\/(xhtml\+xml|xml)|image\/svg\+xml)$/;
 
+/** The page that a browser gets in place of a folder: the web application. */
+export interface FolderPage {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
 /** GET and HEAD: the content of a file, or a page that lists a folder, for browsers and document scanners. */
-export async function get(context: Context): Promise<void> {
+export function createGet(folderPage: FolderPage | undefined): Method {
+  return (context) => get(context, folderPage);
+}
+
+async function get(context: Context, folderPage: FolderPage | undefined): Promise<void> {
   const { drive, path, signal } = context;
   const entry = await drive.files.stat(path, signal);
   if (context.request.headers['if'] !== undefined) await checkIfHeader(context, entry);
@@ -32,7 +42,8 @@ export async function get(context: Context): Promise<void> {
     throw new FileError('not-found', `${path} does not exist`);
   }
   if (entry.kind === 'file') await getFile(context, entry);
-  else await getFolder(context, entry);
+  else if (folderPage && wantsPage(context)) await sendPage(context, folderPage);
+  else await getFolder(context, entry, folderPage !== undefined);
 }
 
 async function getFile(context: Context, file: FileEntry): Promise<void> {
@@ -167,7 +178,7 @@ async function sendBytes(
     );
 }
 
-async function getFolder(context: Context, folder: FolderEntry): Promise<void> {
+async function getFolder(context: Context, folder: FolderEntry, varies: boolean): Promise<void> {
   const { exchange, drive, path, signal } = context;
   const { children } = await drive.files.list(path, signal);
   const page = Buffer.from(
@@ -183,7 +194,7 @@ async function getFolder(context: Context, folder: FolderEntry): Promise<void> {
     }),
   );
   const entityTag = `W/"${createHash('sha256').update(page).digest('hex').slice(0, 32)}"`;
-  const headers = { ETag: entityTag, 'Cache-Control': 'no-cache' };
+  const headers = { ETag: entityTag, 'Cache-Control': 'no-cache', ...(varies && { Vary: 'Accept' }) };
   if (isNotModified(context, { entityTag }))
     return exchange.answer({ status: 304, headers, body: undefined });
   await exchange.answer({
@@ -196,5 +207,20 @@ async function getFolder(context: Context, folder: FolderEntry): Promise<void> {
       'Referrer-Policy': 'no-referrer',
     },
     body: page,
+  });
+}
+
+/** Whether a browser asks, and not for the plain list, which needs no script. */
+function wantsPage({ request }: Context): boolean {
+  return /\btext\/html\b/.test(request.headers.accept ?? '') && !request.url?.endsWith('?plain');
+}
+
+async function sendPage(context: Context, { headers, body }: FolderPage): Promise<void> {
+  const entityTag = headers['ETag'];
+  const isKnown = entityTag !== undefined && isNotModified(context, { entityTag });
+  await context.exchange.answer({
+    status: isKnown ? 304 : 200,
+    headers: { ...headers, Vary: 'Accept' },
+    body: isKnown ? undefined : body,
   });
 }

@@ -1,0 +1,76 @@
+import type { Asked } from './commands.ts';
+import { createFolder, DavFailure, type Item, relocate } from './dav.ts';
+import { ConfirmDialog, FolderDialog, NameDialog } from './dialogs.tsx';
+import { failureText } from './folder.ts';
+import { t } from './messages.ts';
+import { join } from './paths.ts';
+
+interface AskingProps {
+  readonly asked: Asked | undefined;
+  readonly path: string;
+  readonly chosen: readonly Item[];
+  readonly relocateTo: (how: 'MOVE' | 'COPY', folder: string) => Promise<void>;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+  readonly onRemove: () => void;
+}
+
+/** The dialog of the command that needs an answer. */
+export function Asking({ asked, path, chosen, relocateTo, onDone, onClose, onRemove }: AskingProps) {
+  const [only] = chosen;
+  /** Returns why `work` failed, in words for the name that was given. */
+  const tried = async (name: string, work: () => Promise<void>): Promise<string | undefined> => {
+    try {
+      await work();
+      onDone();
+      return undefined;
+    } catch (error) {
+      const isTaken = error instanceof DavFailure && (error.status === 405 || error.status === 412);
+      return isTaken ? t('nameTaken', name) : failureText(error);
+    }
+  };
+  if (asked === 'new-folder')
+    return (
+      <NameDialog
+        title={t('newFolder')}
+        label={t('newFolderName')}
+        action={t('create')}
+        name=""
+        onName={(name) => tried(name, () => createFolder(join(path, name)))}
+        onClose={onClose}
+      />
+    );
+  if (!only) return null;
+  if (asked === 'rename')
+    return (
+      <NameDialog
+        title={t('rename')}
+        label={t('newName')}
+        action={t('rename')}
+        name={only.name}
+        onName={(name) => tried(name, () => relocate('MOVE', only, join(path, name)))}
+        onClose={onClose}
+      />
+    );
+  if (asked === 'remove')
+    return (
+      <ConfirmDialog
+        title={chosen.length === 1 ? t('removeOne', only.name) : t('removeMany', chosen.length)}
+        text={t('removeWarning')}
+        action={t('remove')}
+        onConfirm={onRemove}
+        onClose={onClose}
+      />
+    );
+  if (asked === 'move' || asked === 'copy')
+    return (
+      <FolderDialog
+        title={t(asked)}
+        action={t(asked === 'move' ? 'moveHere' : 'copyHere')}
+        start={path}
+        onChoose={(folder) => void relocateTo(asked === 'move' ? 'MOVE' : 'COPY', folder)}
+        onClose={onClose}
+      />
+    );
+  return null;
+}

@@ -1,0 +1,99 @@
+import { addressOf, join, nameOf } from './paths.ts';
+
+/** A file or folder as the drive last described it. */
+export interface Item {
+  readonly kind: 'file' | 'folder';
+  readonly path: string;
+  readonly name: string;
+  /** Present for files. */
+  readonly sizeBytes?: number;
+  /** Milliseconds since 1970. */
+  readonly modifiedMs?: number;
+  /** The entity tag of a file. */
+  readonly etag?: string;
+}
+
+/** An answer other than success. The message is the gateway's own sentence, or the status. */
+export class DavFailure extends Error {
+  override readonly name = 'DavFailure';
+
+  constructor(
+    /** 0: no answer came. */
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const PROPFIND = `<?xml version="1.0" encoding="utf-8"?>
+<propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/><getlastmodified/><getetag/></prop></propfind>`;
+
+/** Returns the children of a folder. Throws `DavFailure`. */
+export async function list(folder: string, signal?: AbortSignal): Promise<readonly Item[]> {
+  const answer = await send('PROPFIND', addressOf(folder, 'folder'), {
+    headers: { Depth: '1', 'Content-Type': 'application/xml' },
+    body: PROPFIND,
+    ...(signal && { signal }),
+  });
+  const xml = new DOMParser().parseFromString(await answer.text(), 'application/xml');
+  const [, ...children] = xml.getElementsByTagNameNS('DAV:', 'response');
+  return children.map((response) => itemOf(response, folder));
+}
+
+export async function createFolder(path: string): Promise<void> {
+  await send('MKCOL', addressOf(path, 'folder'));
+}
+
+/** Moves or copies `item`. Throws `DavFailure` 412 when the target exists. */
+export async function relocate(how: 'MOVE' | 'COPY', item: Item, to: string): Promise<void> {
+  const Destination = new URL(addressOf(to, item.kind), location.href).href;
+  await send(how, addressOf(item.path, item.kind), { headers: { Destination, Overwrite: 'F' } });
+}
+
+/** Removes `item`; a file only if it is unchanged. Throws `DavFailure`. */
+export async function remove({ kind, path, etag }: Item): Promise<void> {
+  await send('DELETE', addressOf(path, kind), { headers: etag === undefined ? {} : { 'If-Match': etag } });
+}
+
+/** Returns the text of a file. Throws `DavFailure`. */
+export async function readText(path: string, signal: AbortSignal): Promise<string> {
+  return (await send('GET', addressOf(path, 'file'), { signal })).text();
+}
+
+async function send(method: string, address: string, init: RequestInit = {}): Promise<Response> {
+  let answer: Response;
+  try {
+    answer = await fetch(address, { ...init, method });
+  } catch (cause) {
+    if (init.signal?.aborted) throw cause;
+    throw new DavFailure(0, String(cause));
+  }
+  if (!answer.ok) throw new DavFailure(answer.status, reasonIn(await answer.text(), answer.status));
+  return answer;
+}
+
+/** Returns the sentence in an answer that refuses: a plain text, or the description in an XML one. */
+export function reasonIn(body: string, status: number): string {
+  if (!body.startsWith('<')) return body.trim() || `Status ${status}`;
+  const xml = new DOMParser().parseFromString(body, 'application/xml');
+  return xml.documentElement.textContent?.trim() || `Status ${status}`;
+}
+
+function itemOf(response: Element, folder: string): Item {
+  // A property that the item does not have is there too, empty.
+  const text = (name: string): string | undefined =>
+    response.getElementsByTagNameNS('DAV:', name)[0]?.textContent || undefined;
+  const href = (text('href') ?? '').replace(/\/$/, '');
+  const name = decodeURIComponent(nameOf(href));
+  const isFolder = response.getElementsByTagNameNS('DAV:', 'collection').length > 0;
+  const [size, modified, etag] = [text('getcontentlength'), text('getlastmodified'), text('getetag')];
+  return {
+    kind: isFolder ? 'folder' : 'file',
+    path: join(folder, name),
+    name,
+    ...(!isFolder && size !== undefined && { sizeBytes: Number(size) }),
+    ...(modified !== undefined && { modifiedMs: Date.parse(modified) }),
+    ...(!isFolder && etag !== undefined && { etag }),
+  };
+}

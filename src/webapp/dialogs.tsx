@@ -1,0 +1,171 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { Breadcrumbs } from './breadcrumbs.tsx';
+import { useFolder } from './folder.ts';
+import { ItemIcon } from './icons.tsx';
+import { t } from './messages.ts';
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** A dialog over the page. Escape and a click beside it close it. */
+function Dialog({ title, onClose, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keyboard closes a dialog by Escape
+    <dialog
+      ref={dialog}
+      aria-labelledby={titleId}
+      onClose={onClose}
+      onClick={(event) => event.target === dialog.current && dialog.current?.close()}
+    >
+      <div class="dialog">
+        <h2 id={titleId}>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+interface NameDialogProps {
+  readonly title: string;
+  readonly label: string;
+  readonly action: string;
+  readonly name: string;
+  /** Carries it out; returns why it could not be. */
+  readonly onName: (name: string) => Promise<string | undefined>;
+  readonly onClose: () => void;
+}
+
+/** Asks for a name, and says what is wrong with it. */
+export function NameDialog({ title, label, action, name, onName, onClose }: NameDialogProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const inputId = useId();
+  const [problem, setProblem] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => {
+    const dot = name.lastIndexOf('.');
+    input.current?.focus();
+    // What people change is the part before the extension.
+    input.current?.setSelectionRange(0, dot > 0 ? dot : name.length);
+  }, [name]);
+  const submit = async () => {
+    const wanted = input.current?.value.trim() ?? '';
+    if (wanted === '' || wanted === name) return onClose();
+    if (wanted.includes('/')) return setProblem(t('nameWithSlash'));
+    setBusy(true);
+    const failure = await onName(wanted);
+    setBusy(false);
+    if (failure === undefined) onClose();
+    else setProblem(failure);
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+      >
+        <label for={inputId}>{label}</label>
+        <input ref={input} id={inputId} defaultValue={name} autocomplete="off" spellcheck={false} />
+        {problem !== undefined && (
+          <p class="problem" role="alert">
+            {problem}
+          </p>
+        )}
+        <div class="actions">
+          <button type="button" class="button" onClick={onClose}>
+            {t('cancel')}
+          </button>
+          <button type="submit" class="button primary" disabled={isBusy}>
+            {action}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+interface ConfirmProps {
+  readonly title: string;
+  readonly text: string;
+  readonly action: string;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+export function ConfirmDialog({ title, text, action, onConfirm, onClose }: ConfirmProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p>{text}</p>
+      <div class="actions">
+        <button type="button" class="button" onClick={onClose}>
+          {t('cancel')}
+        </button>
+        <button
+          type="button"
+          class="button danger"
+          onClick={() => {
+            onConfirm();
+            onClose();
+          }}
+        >
+          {action}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+interface FolderDialogProps {
+  readonly title: string;
+  readonly action: string;
+  /** The folder that is open at first. */
+  readonly start: string;
+  readonly onChoose: (folder: string) => void;
+  readonly onClose: () => void;
+}
+
+/** Lets a person choose a folder of the drive. */
+export function FolderDialog({ title, action, start, onChoose, onClose }: FolderDialogProps) {
+  const [path, setPath] = useState(start);
+  const { items, failure } = useFolder(path);
+  const folders = items?.filter(({ kind }) => kind === 'folder') ?? [];
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Breadcrumbs path={path} onOpen={setPath} />
+      <ul class="folders">
+        {folders.map((folder) => (
+          <li key={folder.name}>
+            <button type="button" onClick={() => setPath(folder.path)}>
+              <ItemIcon item={folder} />
+              {folder.name}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {failure !== undefined && <p class="problem">{failure}</p>}
+      <div class="actions">
+        <button type="button" class="button" onClick={onClose}>
+          {t('cancel')}
+        </button>
+        <button
+          type="button"
+          class="button primary"
+          onClick={() => {
+            onChoose(path);
+            onClose();
+          }}
+        >
+          {action}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

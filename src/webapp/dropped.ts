@@ -1,0 +1,41 @@
+import { join } from './paths.ts';
+import type { NewFile } from './uploads.ts';
+
+/** Returns the files that were dropped or pasted, those in folders too, with their paths below `folder`. */
+export async function filesIn(data: DataTransfer, folder: string): Promise<readonly NewFile[]> {
+  // The list is empty after the first `await`.
+  const entries = [...data.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
+  const found = await Promise.all(entries.map((entry) => filesBelow(entry, folder)));
+  if (entries.length > 0) return found.flat();
+  // A pasted picture has no entry.
+  return [...data.files].map((file) => ({ path: join(folder, file.name), file }));
+}
+
+/** Returns the files that a file input holds, with their paths below `folder`. */
+export function filesOf(list: FileList, folder: string): readonly NewFile[] {
+  return [...list].map((file) => ({ path: join(folder, file.webkitRelativePath || file.name), file }));
+}
+
+async function filesBelow(entry: FileSystemEntry, folder: string): Promise<readonly NewFile[]> {
+  const path = join(folder, entry.name);
+  if (entry instanceof FileSystemFileEntry) {
+    const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+    return [{ path, file }];
+  }
+  if (!(entry instanceof FileSystemDirectoryEntry)) return [];
+  const children = await childrenOf(entry);
+  return (await Promise.all(children.map((child) => filesBelow(child, path)))).flat();
+}
+
+/** A browser hands out the entries of a folder in parts, the last of which is empty. */
+async function childrenOf(directory: FileSystemDirectoryEntry): Promise<readonly FileSystemEntry[]> {
+  const reader = directory.createReader();
+  const all: FileSystemEntry[] = [];
+  for (;;) {
+    const part = await new Promise<FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, reject),
+    );
+    if (part.length === 0) return all;
+    for (const entry of part) all.push(entry);
+  }
+}

@@ -1,0 +1,93 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Item, readText } from './dav.ts';
+import { failureText } from './folder.ts';
+import { sizeText } from './format.ts';
+import { Sign } from './icons.tsx';
+import { kindOf } from './kinds.ts';
+import { t } from './messages.ts';
+import { addressOf } from './paths.ts';
+
+/** A longer text would stop the browser for seconds, in bytes. */
+const TEXT_BYTES_MAX = 1024 * 1024;
+
+interface Props {
+  readonly item: Item;
+  readonly onStep: (by: 1 | -1) => void;
+  readonly onClose: () => void;
+}
+
+/** Shows one file over the page; the arrow keys go on to the next. */
+export function Preview({ item, onStep, onClose }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog
+      ref={dialog}
+      class="preview"
+      aria-label={item.name}
+      onClose={onClose}
+      onKeyDown={(event) => {
+        event.stopPropagation();
+        if (event.target instanceof HTMLMediaElement) return;
+        if (event.key === 'ArrowRight') onStep(1);
+        if (event.key === 'ArrowLeft') onStep(-1);
+      }}
+    >
+      <header>
+        <h2>{item.name}</h2>
+        <span class="size">{sizeText(item.sizeBytes ?? 0)}</span>
+        <a class="button" href={addressOf(item.path, 'file')} download={item.name}>
+          <Sign name="download" />
+          {t('download')}
+        </a>
+        <button type="button" class="button plain" aria-label={t('previous')} onClick={() => onStep(-1)}>
+          <Sign name="previous" />
+        </button>
+        <button type="button" class="button plain" aria-label={t('next')} onClick={() => onStep(1)}>
+          <Sign name="next" />
+        </button>
+        <button
+          type="button"
+          class="button plain"
+          aria-label={t('close')}
+          onClick={() => dialog.current?.close()}
+        >
+          <Sign name="close" />
+        </button>
+      </header>
+      <div class="stage">
+        <Content key={item.path} item={item} />
+      </div>
+    </dialog>
+  );
+}
+
+function Content({ item }: { readonly item: Item }) {
+  const source = addressOf(item.path, 'file');
+  const kind = kindOf(item.name);
+  if (kind === 'image') return <img src={source} alt={item.name} />;
+  // biome-ignore lint/a11y/useMediaCaption: files of a drive come without captions
+  if (kind === 'video') return <video src={source} controls />;
+  // biome-ignore lint/a11y/useMediaCaption: see above
+  if (kind === 'audio') return <audio src={source} controls />;
+  if (kind === 'text') return <Text item={item} />;
+  return <p class="note">{t('noPreview')}</p>;
+}
+
+function Text({ item }: { readonly item: Item }) {
+  const [text, setText] = useState<string>();
+  const isShort = (item.sizeBytes ?? 0) <= TEXT_BYTES_MAX;
+  useEffect(() => {
+    if (!isShort) return;
+    const controller = new AbortController();
+    const { signal } = controller;
+    readText(item.path, signal).then(
+      setText,
+      (error: unknown) => !signal.aborted && setText(failureText(error)),
+    );
+    return () => controller.abort();
+  }, [item, isShort]);
+  if (!isShort) return <p class="note">{t('tooLargeToShow')}</p>;
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it
+  return <pre tabIndex={0}>{text ?? t('loading')}</pre>;
+}

@@ -1,0 +1,139 @@
+import { useEffect, useRef } from 'preact/hooks';
+import type { Command } from './commands.ts';
+import type { View } from './file-list.tsx';
+import { Sign, type SignName } from './icons.tsx';
+import { isTyping } from './keys.ts';
+import { t } from './messages.ts';
+
+interface Props {
+  readonly selectedCount: number;
+  readonly hasFolder: boolean;
+  readonly view: View;
+  readonly filter: string;
+  readonly onCommand: (command: Command) => void;
+  readonly onClear: () => void;
+  readonly onFiles: (files: FileList) => void;
+  readonly onView: (view: View) => void;
+  readonly onFilter: (filter: string) => void;
+}
+
+/** The buttons of the folder, or those of the selection. */
+export function Toolbar(props: Props) {
+  const { selectedCount, hasFolder, view, filter, onCommand, onClear, onView, onFilter } = props;
+  const search = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const focus = (event: KeyboardEvent) => {
+      if (event.key !== '/' || isTyping(event.target)) return;
+      event.preventDefault();
+      search.current?.focus();
+    };
+    addEventListener('keydown', focus);
+    return () => removeEventListener('keydown', focus);
+  }, []);
+  return (
+    <div class="toolbar">
+      {selectedCount === 0 ? (
+        <div class="actions">
+          <UploadButton {...props} />
+          <Action sign="folder" label={t('newFolder')} onPress={() => onCommand('new-folder')} />
+        </div>
+      ) : (
+        <div class="actions">
+          <button type="button" class="button plain" aria-label={t('clearSelection')} onClick={onClear}>
+            <Sign name="close" />
+          </button>
+          <span class="count" role="status">
+            {selectedCount === 1 ? t('selectedOne') : t('selectedMany', selectedCount)}
+          </span>
+          {!hasFolder && (
+            <Action sign="download" label={t('download')} onPress={() => onCommand('download')} />
+          )}
+          {selectedCount === 1 && (
+            <Action sign="rename" label={t('rename')} onPress={() => onCommand('rename')} />
+          )}
+          <Action sign="move" label={t('moveTo')} onPress={() => onCommand('move')} />
+          <Action sign="copy" label={t('copyTo')} onPress={() => onCommand('copy')} />
+          <Action sign="remove" label={t('remove')} onPress={() => onCommand('remove')} />
+        </div>
+      )}
+      <input
+        ref={search}
+        type="search"
+        class="filter"
+        placeholder={t('filter')}
+        aria-label={t('filter')}
+        value={filter}
+        onInput={(event) => onFilter(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape') return;
+          onFilter('');
+          event.currentTarget.blur();
+        }}
+      />
+      <div class="views">
+        {(['list', 'grid'] as const).map((each) => (
+          <button
+            type="button"
+            key={each}
+            aria-label={t(each)}
+            aria-pressed={view === each}
+            onClick={() => onView(each)}
+          >
+            <Sign name={each} />
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface ActionProps {
+  readonly sign: SignName;
+  readonly label: string;
+  readonly onPress: () => void;
+}
+
+function Action({ sign, label, onPress }: ActionProps) {
+  return (
+    <button type="button" class="button" title={label} onClick={onPress}>
+      <Sign name={sign} />
+      <span class="label">{label}</span>
+    </button>
+  );
+}
+
+/** Uploads files; a second button takes a whole folder. */
+function UploadButton({ onFiles }: Pick<Props, 'onFiles'>) {
+  const files = useRef<HTMLInputElement>(null);
+  const folder = useRef<HTMLInputElement>(null);
+  useEffect(() => folder.current?.setAttribute('webkitdirectory', ''), []);
+  const take = (input: HTMLInputElement) => {
+    if (input.files) onFiles(input.files);
+    // Otherwise the same file could not be chosen again.
+    input.value = '';
+  };
+  return (
+    <>
+      <button type="button" class="button primary" onClick={() => files.current?.click()}>
+        <Sign name="upload" />
+        {t('upload')}
+      </button>
+      <Action sign="upload" label={t('uploadFolder')} onPress={() => folder.current?.click()} />
+      <input
+        ref={files}
+        type="file"
+        multiple
+        hidden
+        aria-label={t('uploadFiles')}
+        onChange={(event) => take(event.currentTarget)}
+      />
+      <input
+        ref={folder}
+        type="file"
+        hidden
+        aria-label={t('uploadFolder')}
+        onChange={(event) => take(event.currentTarget)}
+      />
+    </>
+  );
+}
