@@ -16,8 +16,7 @@ import { createPropfind } from './methods/propfind.ts';
 import { proppatch } from './methods/proppatch.ts';
 import { createPut, FailedPuts } from './methods/put.ts';
 import { unlock } from './methods/unlock.ts';
-import { ignoreBody } from './request.ts';
-import { parseResourceUrl, type ResourceUrl } from './resource-url.ts';
+import { ignoreBody, parseResourceUrl, type ResourceUrl } from './request.ts';
 import { XmlReader } from './xml/xml-reader.ts';
 
 export interface DavHandlerOptions {

@@ -2,7 +2,7 @@ import type { Entry } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import type { PropertySelection } from '../properties/property-selection.ts';
-import { encodeSegment } from '../resource-url.ts';
+import { encodeSegment } from '../request.ts';
 import { escapeText } from '../xml/xml-writer.ts';
 import { responseEnd, responseStart, responseXml } from './multistatus.ts';
 

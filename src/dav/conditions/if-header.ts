@@ -1,6 +1,6 @@
 import { keyOf, type Path } from '../../util/path.ts';
 import { DavError } from '../errors.ts';
-import { parseResourceUrl } from '../resource-url.ts';
+import { parseResourceUrl } from '../request.ts';
 
 /** One condition on the state of a resource, negated by `not`. */
 export interface Condition {

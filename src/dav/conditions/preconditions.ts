@@ -212,11 +212,7 @@ function fullYear(year: number): number {
   return year < 70 ? 2000 + year : 1900 + year;
 }
 
-/** The last formatted date: neighbours in a listing often have the same. */
-let lastDate = { ms: 0, text: new Date(0).toUTCString() };
-
 /** Formats ms since 1970 as an HTTP date. */
 export function httpDate(ms: number): string {
-  if (lastDate.ms !== ms) lastDate = { ms, text: new Date(ms).toUTCString() };
-  return lastDate.text;
+  return new Date(ms).toUTCString();
 }

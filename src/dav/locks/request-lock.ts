@@ -2,7 +2,7 @@ import type { Claim, Claimed, Lock } from '../../state/locks.ts';
 import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { hrefOf } from '../resource-url.ts';
+import { hrefOf } from '../request.ts';
 
 /** A change that a request is about to make. */
 export interface Change {

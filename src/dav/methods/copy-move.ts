@@ -6,8 +6,7 @@ import { checkConditions, type MetConditions, requireParent } from '../condition
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import { depthOf, destinationOf, overwriteOf, parseMtime } from '../request.ts';
-import { hrefOf } from '../resource-url.ts';
+import { depthOf, destinationOf, hrefOf, overwriteOf, parseMtime } from '../request.ts';
 
 /** COPY (RFC 4918 §9.8). */
 export async function copy(context: Context): Promise<void> {

@@ -16,7 +16,7 @@ import {
 } from '../conditions/preconditions.ts';
 import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { hrefOf } from '../resource-url.ts';
+import { hrefOf } from '../request.ts';
 
 /** Media types in which a browser may run scripts. They are sandboxed: a file must not act as the user who opens it. */
 const SCRIPTABLE = /^(text\/html|text\/javascript|application\/(xhtml\+xml|xml)|image\/svg\+xml)$/;

@@ -21,8 +21,7 @@ import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { lockDiscoveryXml, parseLockInfo } from '../locks/lock-xml.ts';
 import { lockRootHref, withRequestLock } from '../locks/request-lock.ts';
-import { depthOf, lockTimeoutSeconds } from '../request.ts';
-import { hrefOf } from '../resource-url.ts';
+import { depthOf, hrefOf, lockTimeoutSeconds } from '../request.ts';
 import type { XmlElement } from '../xml/xml-element.ts';
 
 /** How long LOCK waits for running requests that change the resource, in ms. Most of them are about to commit. */

@@ -2,8 +2,7 @@ import { checkConditions, requireParent } from '../conditions/preconditions.ts';
 import type { Context } from '../context.ts';
 import { methodNotAllowed } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import { refuseBody } from '../request.ts';
-import { hrefOf } from '../resource-url.ts';
+import { hrefOf, refuseBody } from '../request.ts';
 
 /** MKCOL (RFC 4918 §9.3). rclone sends one before each upload, so an existing folder costs no call of the service. */
 export async function mkcol(context: Context): Promise<void> {

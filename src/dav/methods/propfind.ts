@@ -13,8 +13,7 @@ import { DavError } from '../errors.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import { loadLiveState } from '../properties/live-state.ts';
 import { PropertySelection, parsePropfind } from '../properties/property-selection.ts';
-import { depthOf } from '../request.ts';
-import { encodeSegment, requestHref } from '../resource-url.ts';
+import { depthOf, encodeSegment, requestHref } from '../request.ts';
 import { readXmlBytes, type XmlLimits } from '../xml/xml-reader.ts';
 
 /** Limits of the request body. Real ones have under 4 KiB and 30 elements. */

@@ -22,7 +22,7 @@ import {
   propertyNameOf,
   type RefusedChange,
 } from '../properties/property-update.ts';
-import { requestHref } from '../resource-url.ts';
+import { requestHref } from '../request.ts';
 
 interface NamedChange {
   readonly name: PropertyName;

@@ -21,8 +21,7 @@ import {
   ocChecksums,
   verifiedBody,
 } from '../properties/checksums.ts';
-import { parseMtime } from '../request.ts';
-import { hrefOf } from '../resource-url.ts';
+import { hrefOf, parseMtime } from '../request.ts';
 
 /** How long a placeholder waits for its content, in ms. Explorer and Finder send it after a second or two. */
 const PLACEHOLDER_MS = 60_000;

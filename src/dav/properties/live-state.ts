@@ -5,7 +5,7 @@ import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
 import { statusOf } from '../failures.ts';
-import { hrefOf } from '../resource-url.ts';
+import { hrefOf } from '../request.ts';
 import { type LiveState, NO_LIVE_STATE, type PropertyNeed, UnavailableProperty } from './live-properties.ts';
 
 /** Maximum number of rows with shared links. Each costs a call of the service, which limits their rate. */
