@@ -8,6 +8,8 @@ import type { OpenRoute } from './link-proxy.ts';
 /** The application's files are served below this path; the page itself at the address of each folder. */
 const APP_PATH = '/.davgate/app/';
 
+const PAGE = 'index.html';
+
 const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -37,18 +39,19 @@ export interface WebApp {
   readonly serve: OpenRoute;
 }
 
-/** Opens the application in `folder`; returns `undefined` when it has not been built. */
+/**
+ * Opens the application in `folder`; returns `undefined` when it has not been built. All of it is read now, because another
+ * build replaces the files while davgate runs.
+ */
 export function openWebApp(folder: string): WebApp | undefined {
-  const names = new Set(namesIn(folder));
-  if (!names.delete('index.html')) return undefined;
-  const body = readFileSync(join(folder, 'index.html'));
-  const files = new Map<string, AppFile>();
-  const fileOf = (name: string): AppFile | undefined => {
-    if (!names.has(name)) return undefined;
-    const file = files.get(name) ?? readFile(folder, name);
-    files.set(name, file);
-    return file;
-  };
+  const names = namesIn(folder);
+  if (!names.includes(PAGE)) return undefined;
+  const body = readFileSync(join(folder, PAGE));
+  const files = new Map(
+    names
+      .filter((name) => name !== PAGE)
+      .map((name) => [name, new AppFile(name, readFileSync(join(folder, name)))]),
+  );
   return {
     page: {
       headers: {
@@ -65,40 +68,38 @@ export function openWebApp(folder: string): WebApp | undefined {
       const { path, request } = exchange;
       if (!path.startsWith(APP_PATH) || (request.method !== 'GET' && request.method !== 'HEAD'))
         return undefined;
-      const file = fileOf(path.slice(APP_PATH.length));
+      const file = files.get(path.slice(APP_PATH.length));
       return file
-        ? send(exchange, file)
+        ? file.send(exchange)
         : exchange.refuse({ status: 404, text: 'davgate has been updated; load the page again.' });
     },
   };
 }
 
-interface AppFile {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-  readonly gzipped: Buffer;
-}
+class AppFile {
+  readonly #headers: Readonly<Record<string, string>>;
+  #gzipped: Buffer | undefined;
 
-function readFile(folder: string, name: string): AppFile {
-  const body = readFileSync(join(folder, name));
-  return {
-    headers: {
+  constructor(
+    name: string,
+    private readonly body: Buffer,
+  ) {
+    this.#headers = {
       'Content-Type': TYPES[extname(name)] ?? 'application/octet-stream',
       'X-Content-Type-Options': 'nosniff',
       // The name has a hash of the content.
       'Cache-Control': 'public, max-age=31536000, immutable',
       Vary: 'Accept-Encoding',
-    },
-    body,
-    gzipped: gzipSync(body, { level: 9 }),
-  };
-}
+    };
+  }
 
-function send(exchange: Exchange, { headers, body, gzipped }: AppFile): Promise<void> {
-  const takesGzip = /\bgzip\b/.test(String(exchange.request.headers['accept-encoding'] ?? ''));
-  return takesGzip
-    ? exchange.answer({ status: 200, headers: { ...headers, 'Content-Encoding': 'gzip' }, body: gzipped })
-    : exchange.answer({ status: 200, headers, body });
+  send(exchange: Exchange): Promise<void> {
+    const takesGzip = /\bgzip\b/.test(String(exchange.request.headers['accept-encoding'] ?? ''));
+    if (!takesGzip) return exchange.answer({ status: 200, headers: this.#headers, body: this.body });
+    this.#gzipped ??= gzipSync(this.body, { level: 9 });
+    const headers = { ...this.#headers, 'Content-Encoding': 'gzip' };
+    return exchange.answer({ status: 200, headers, body: this.#gzipped });
+  }
 }
 
 function namesIn(folder: string): readonly string[] {
