@@ -33,7 +33,7 @@ const BACK_EVERY_MS = 10_000;
 
 export interface AccessToken {
   readonly value: string;
-  /** When it was issued, and how long after that no newer one is to be asked for, in ms. */
+  /** When it was issued, and for how long it is used before a newer one is asked for, in ms. */
   readonly at: Moment;
   readonly freshMs: number;
 }

@@ -12,7 +12,7 @@ export interface MemoryShares {
   readonly uploads: { readonly partBytes: number; readonly buffersMax: number };
 }
 
-/** Returns the shares in `memoryBytes` of a gateway with so many drives. */
+/** Divides `memoryBytes` for a gateway with this number of drives. */
 export function memoryShares(memoryBytes: number, drives: number): MemoryShares {
   // 100,000 entries, 150,000 rows, and eight parts of 8 MiB.
   const metadata = Math.min(64 * MIB, memoryBytes / 16 / drives);

@@ -61,7 +61,8 @@ export async function readText(path: string, signal: AbortSignal): Promise<strin
   return (await send('GET', addressOf(path, 'file'), { signal })).text();
 }
 
-async function send(method: string, address: string, init: RequestInit = {}): Promise<Response> {
+/** Sends a request. Throws `DavFailure` unless it succeeds. */
+export async function send(method: string, address: string, init: RequestInit = {}): Promise<Response> {
   let answer: Response;
   try {
     answer = await fetch(address, { ...init, method });

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Breadcrumbs } from './breadcrumbs.tsx';
 import { useFolder } from './folder.ts';
 import { ItemIcon } from './icons.tsx';
@@ -15,7 +15,8 @@ interface DialogProps {
 function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  // Before the next key: it belongs to the dialog.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keyboard closes a dialog by Escape
     <dialog
@@ -48,7 +49,7 @@ export function NameDialog({ title, label, action, name, onName, onClose }: Name
   const inputId = useId();
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dot = name.lastIndexOf('.');
     input.current?.focus();
     // What people change is the part before the extension.

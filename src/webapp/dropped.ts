@@ -27,7 +27,7 @@ async function filesBelow(entry: FileSystemEntry, folder: string): Promise<reado
   return (await Promise.all(children.map((child) => filesBelow(child, path)))).flat();
 }
 
-/** A browser hands out the entries of a folder in parts, the last of which is empty. */
+/** Returns the entries of a folder. A browser returns them in parts; an empty part is the last. */
 async function childrenOf(directory: FileSystemDirectoryEntry): Promise<readonly FileSystemEntry[]> {
   const reader = directory.createReader();
   const all: FileSystemEntry[] = [];

@@ -33,7 +33,11 @@ export interface Folder {
 export function useFolder(path: string): Folder {
   const [shown, setShown] = useState<{ path: string; items?: readonly Item[]; failure?: string }>({ path });
   const running = useRef<AbortController>(null);
+  const wanted = useRef(path);
+  wanted.current = path;
   const reload = useCallback(() => {
+    // Work that began in another folder asks for that one, and must not stop the listing of this one.
+    if (wanted.current !== path) return;
     running.current?.abort();
     const controller = new AbortController();
     running.current = controller;

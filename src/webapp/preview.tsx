@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type Item, readText } from './dav.ts';
 import { failureText } from './folder.ts';
 import { sizeText } from './format.ts';
@@ -19,7 +19,7 @@ interface Props {
 /** Shows one file over the page; the arrow keys go on to the next. */
 export function Preview({ item, onStep, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog
       ref={dialog}

@@ -1,4 +1,4 @@
-import { createFolder, DavFailure, reasonIn } from './dav.ts';
+import { createFolder, DavFailure, reasonIn, send } from './dav.ts';
 import { t } from './messages.ts';
 import { addressOf, numbered, parentOf } from './paths.ts';
 
@@ -124,8 +124,9 @@ export class Uploads {
     const { path } = job.upload;
     try {
       await this.#folderAt(parentOf(path));
+      if (isStopped(job)) return;
       const status = await this.#put(job);
-      if (job.upload.state === 'stopped') return;
+      if (isStopped(job)) return;
       if (status === 412 && !(job.breaks > 0 && (await isStored(path, job.file))))
         this.#set(job, { state: 'exists' });
       else {
@@ -133,7 +134,7 @@ export class Uploads {
         this.stored(parentOf(path));
       }
     } catch (failure) {
-      if (job.upload.state === 'stopped') return;
+      if (isStopped(job)) return;
       if (failure instanceof DavFailure && failure.status === 0) await this.#broke(job);
       else this.#set(job, { state: 'failed', failure: String((failure as Error).message) });
     } finally {
@@ -183,6 +184,11 @@ export class Uploads {
   }
 }
 
+/** Whether an upload was cancelled, which can happen during each wait. */
+function isStopped({ upload }: Job): boolean {
+  return upload.state === 'stopped';
+}
+
 /** Whether an upload has not ended. */
 export function isOpen({ state }: Upload): boolean {
   return state === 'waiting' || state === 'sending' || state === 'exists';
@@ -190,7 +196,7 @@ export function isOpen({ state }: Upload): boolean {
 
 /** Whether the file at `path` is `file`: an earlier try has stored it, and only its answer was lost. */
 async function isStored(path: string, file: File): Promise<boolean> {
-  const answer = await fetch(addressOf(path, 'file'), { method: 'HEAD', cache: 'no-store' });
+  const answer = await send('HEAD', addressOf(path, 'file'), { cache: 'no-store' });
   const modifiedMs = Date.parse(answer.headers.get('last-modified') ?? '');
   return (
     Number(answer.headers.get('content-length')) === file.size &&

@@ -113,6 +113,54 @@ test('a cancelled upload stores nothing', async () => {
   expect(await drive.statusOf('held.txt')).toBe(404);
 });
 
+test('an upload that is cancelled while its folder is being created stores nothing', async () => {
+  const local = join(directory.path, `tree ${folders}`);
+  await mkdir(local);
+  await writeFile(join(local, 'never.txt'), 'never');
+  await drive.open();
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page().route('**/*', async (route) => {
+    if (route.request().method() === 'MKCOL') await held;
+    await route.continue();
+  });
+  await page().getByLabel('Upload a folder').last().setInputFiles(local);
+  await page().locator('.uploads li').getByRole('button', { name: 'Cancel' }).click();
+  const made = page().waitForResponse((response) => response.request().method() === 'MKCOL');
+  release();
+  await made;
+  await drive.upload({ name: 'later.txt', text: 'later' });
+  await page().getByText('1 uploaded').waitFor();
+  expect(await drive.statusOf(`${encodeURIComponent(`tree ${folders}`)}/never.txt`)).toBe(404);
+});
+
+test('a folder that is opened while files are deleted is shown when they are gone', async () => {
+  await drive.put('a.txt');
+  await drive.dav('MKCOL', 'inner/');
+  await drive.put('inner/b.txt', 'b');
+  await drive.open();
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  // The deletion ends while the next folder is being listed.
+  await page().route('**/*', async (route) => {
+    const method = route.request().method();
+    if (method === 'DELETE') await held;
+    if (method === 'PROPFIND') await new Promise((resolve) => setTimeout(resolve, 500));
+    await route.continue();
+  });
+  await drive.check('a.txt');
+  await drive.press('Delete');
+  await drive.dialog().getByRole('button', { name: 'Delete' }).click();
+  await page().getByText('inner', { exact: true }).click();
+  release();
+  await expectSoon(() => drive.statusOf('a.txt')).toBe(404);
+  await expectSoon(() => drive.names()).toEqual(['b.txt']);
+});
+
 test('a new folder is created, and a name that is taken is refused in the dialog', async () => {
   await drive.put('taken');
   await drive.open();
