@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { Asking } from './asking.tsx';
 import { Breadcrumbs } from './breadcrumbs.tsx';
 import type { Asked, Command } from './commands.ts';
@@ -6,7 +6,7 @@ import { DavFailure, type Item, relocate, remove } from './dav.ts';
 import { DropArea } from './drop-area.tsx';
 import { filesOf } from './dropped.ts';
 import { DRAGGED_TYPE, FileList, type View } from './file-list.tsx';
-import { failureText, useFolder, usePath } from './folder.ts';
+import { type Folder, failureText, useFolder, usePath } from './folder.ts';
 import { useKeys } from './keys.ts';
 import { t } from './messages.ts';
 import { arranged, type Column, type Order } from './order.ts';
@@ -18,33 +18,53 @@ import { UploadPanel } from './upload-panel.tsx';
 import type { NewFile } from './uploads.ts';
 import { useUploads } from './use-uploads.ts';
 
-/** The drive in a browser: one folder, and what can be done with its files. */
+/** The drive in a browser: one folder at a time, and the uploads into all of them. */
 export function App() {
   const [path, open] = usePath();
   const { items, failure, reload } = useFolder(path);
   const [order, setOrder] = useState<Order>({ by: 'name', isDescending: false });
-  const [filter, setFilter] = useState('');
   const [view, setView] = useState<View>('list');
+  const [uploads, queue] = useUploads(path, reload);
+  return (
+    <>
+      <FolderPage
+        key={path}
+        {...{ path, open, items, failure, reload, order, view }}
+        onOrder={setOrder}
+        onView={setView}
+        onFiles={(files) => queue.add(files, path)}
+      />
+      <UploadPanel uploads={uploads} queue={queue} />
+    </>
+  );
+}
+
+interface FolderPageProps extends Folder {
+  readonly path: string;
+  readonly open: (path: string) => void;
+  readonly order: Order;
+  readonly view: View;
+  readonly onOrder: (order: Order) => void;
+  readonly onView: (view: View) => void;
+  readonly onFiles: (files: readonly NewFile[]) => void;
+}
+
+/** One folder, and what can be done with its files. Another folder is another page: nothing selected is left over. */
+function FolderPage(props: FolderPageProps) {
+  const { path, open, items, failure, reload, order, view, onFiles } = props;
+  const [filter, setFilter] = useState('');
   const [selection, setSelection] = useState<Selection>(NOTHING_SELECTED);
   const [asked, setAsked] = useState<Asked>();
   const [previewed, setPreviewed] = useState<Item>();
   const [problem, setProblem] = useState<string>();
   const shown = useMemo(() => arranged(items ?? [], order, filter), [items, order, filter]);
   const chosen = shown.filter(({ name }) => selection.names.has(name));
-  const [uploads, queue] = useUploads(path, reload);
-
-  useEffect(() => {
-    setSelection(NOTHING_SELECTED);
-    setFilter('');
-    setProblem(undefined);
-  }, [path]);
 
   const openItem = (item: Item) => (item.kind === 'folder' ? open(item.path) : setPreviewed(item));
   const names = shown.map(({ name }) => name);
   const select = (item: Item, keys: Keys) => setSelection(selected(selection, names, item.name, keys));
   const selectAll = (isAll: boolean) =>
     setSelection(isAll ? { ...selection, names: new Set(names) } : NOTHING_SELECTED);
-  const upload = (files: readonly NewFile[]) => queue.add(files, path);
 
   /** Does `work` for each item, goes on after a failure, and shows the last one. */
   const forEach = async (
@@ -71,7 +91,7 @@ export function App() {
   useKeys({ shown, selection, chosen, select, selectAll, openItem, run, open, clear: setSelection });
 
   return (
-    <DropArea path={path} onFiles={upload}>
+    <DropArea path={path} onFiles={onFiles}>
       <header class="page">
         <h1 class="unseen">{nameOf(path) || t('drive')}</h1>
         <Breadcrumbs path={path} onOpen={open} />
@@ -82,8 +102,8 @@ export function App() {
           filter={filter}
           onCommand={run}
           onClear={() => setSelection(NOTHING_SELECTED)}
-          onFiles={(files) => upload(filesOf(files, path))}
-          onView={setView}
+          onFiles={(files) => onFiles(filesOf(files, path))}
+          onView={props.onView}
           onFilter={setFilter}
         />
         {problem !== undefined && (
@@ -99,7 +119,7 @@ export function App() {
             view={view}
             order={order}
             selection={selection}
-            onOrder={(by) => setOrder(nextOrder(order, by))}
+            onOrder={(by) => props.onOrder(nextOrder(order, by))}
             onSelect={select}
             onOpen={openItem}
             onSelectAll={selectAll}
@@ -133,7 +153,6 @@ export function App() {
           onClose={() => setPreviewed(undefined)}
         />
       )}
-      <UploadPanel uploads={uploads} queue={queue} />
     </DropArea>
   );
 }

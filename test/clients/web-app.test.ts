@@ -142,6 +142,24 @@ describe('the application by keyboard', () => {
   });
 });
 
+describe('the application by fast keys', () => {
+  test('a dialog that is opened at once after going back stays open', async () => {
+    await drive.dav('MKCOL', 'inner/');
+    await drive.put('c');
+    await drive.open();
+    await page().keyboard.press('Home');
+    // No frame is drawn between these keys.
+    await page().evaluate(`(async () => {
+      for (const key of ['Enter', 'Backspace', 'End', 'F2']) {
+        document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+        for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+      }
+      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 100)));
+    })()`);
+    await expectSoon(() => page().getByLabel('New name').inputValue()).toBe('c');
+  });
+});
+
 describe('the application on different screens', () => {
   test.each([
     { width: 320, colorScheme: 'light' as const },
