@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { createBrowserHandler } from '../browser/handler.ts';
 import { type Config, controlSocketIn } from '../config/configuration.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
 import { clientNameOf } from '../dav/clients.ts';
@@ -74,7 +75,7 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
   const { drives, embedded, blockCacheBytes, memory } = served;
   const gauges = () => [...drives.values()].map((drive) => drive.gauges());
   metrics.watch({ drives: gauges, blockCacheBytes });
-  const exposed = [...drives].map(([name, { files }]) => [name, { files, state: files.state }] as const);
+  const exposed = new Map([...drives].map(([name, { files }]) => [name, { files, state: files.state }]));
   const webApp = openWebApp(join(PACKAGE_ROOT, 'dist/webapp'));
   const links = embedded && createLinkProxy(embedded.url, log);
   return startGatewayServer({
@@ -88,10 +89,11 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     health: () => healthOf(gauges()),
     openRoute: (exchange) => webApp?.serve(exchange) ?? links?.(exchange),
     log,
+    ownRoute: createBrowserHandler({ drives: exposed, clock: systemClock, log }),
     handle: createDavHandler({
       clock: systemClock,
       log,
-      drives: new Map(exposed),
+      drives: exposed,
       listingBytesMax: memory.listingBytesMax,
       folderPage: webApp?.page,
     }),

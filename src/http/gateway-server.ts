@@ -31,6 +31,8 @@ export interface Access {
 /** Answers an admitted request. Resolves when all work on it is done, also work that outlives the client. */
 export type Handle = (exchange: Exchange, access: Access) => Promise<void>;
 
+type OwnRoute = (exchange: Exchange, access: Access) => Promise<void> | undefined;
+
 export interface GatewayServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
@@ -40,6 +42,8 @@ export interface GatewayServerOptions {
   /** `undefined`: no login is needed. */
   readonly users: readonly User[] | undefined;
   readonly handle: Handle;
+  /** Answers an admitted request below `/.davgate/`; returns `undefined` for paths that it does not serve. */
+  readonly ownRoute?: OwnRoute;
   readonly log: Log;
   /** Facts for `/.davgate/healthz`, for this machine and for users. */
   readonly health?: () => Health;
@@ -83,6 +87,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
   const credentials = users && new Credentials(users, { clock, log, closing: closing.signal });
   const rules: AdmissionRules = {
     handle,
+    ownRoute: options.ownRoute,
     credentials,
     health: options.health ?? (() => ({})),
     metrics,
@@ -125,6 +130,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
 /** The rules that decide whether a request of the gateway reaches the drive. */
 interface AdmissionRules extends Monitored {
   readonly handle: Handle;
+  readonly ownRoute: OwnRoute | undefined;
   /** `undefined`: no login is needed. */
   readonly credentials: Credentials | undefined;
   readonly crossOrigins: readonly string[];
@@ -161,8 +167,9 @@ async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
   if ('status' in login) return exchange.refuse(login);
   exchange.principal = login.user?.name;
   if (monitoring) return monitoring.whole();
-  const reserved = isOwn ? RESERVED : destinationRefusal(request);
-  if (reserved) return exchange.refuse(reserved);
+  if (isOwn) return rules.ownRoute?.(exchange, login) ?? exchange.refuse(RESERVED);
+  const refusal = destinationRefusal(request);
+  if (refusal) return exchange.refuse(refusal);
   await rules.handle(exchange, login);
 }
 

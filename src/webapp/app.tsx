@@ -17,6 +17,7 @@ import { Toolbar } from './toolbar.tsx';
 import { UploadPanel } from './upload-panel.tsx';
 import type { NewFile } from './uploads.ts';
 import { useUploads } from './use-uploads.ts';
+import { useUser } from './use-user.ts';
 
 /** The drive in a browser: one folder at a time, and the uploads into all of them. */
 export function App() {
@@ -25,11 +26,12 @@ export function App() {
   const [order, setOrder] = useState<Order>({ by: 'name', isDescending: false });
   const [view, setView] = useState<View>('list');
   const [uploads, queue] = useUploads(path, reload);
+  const user = useUser();
   return (
     <>
       <FolderPage
         key={path}
-        {...{ path, open, items, failure, reload, order, view }}
+        {...{ path, open, items, failure, reload, order, view, user }}
         onOrder={setOrder}
         onView={setView}
         onFiles={(files) => queue.add(files, path)}
@@ -44,6 +46,8 @@ interface FolderPageProps extends Folder {
   readonly open: (path: string) => void;
   readonly order: Order;
   readonly view: View;
+  /** `undefined` on a drive without a login. */
+  readonly user: string | undefined;
   readonly onOrder: (order: Order) => void;
   readonly onView: (view: View) => void;
   readonly onFiles: (files: readonly NewFile[]) => void;
@@ -135,10 +139,13 @@ function FolderPage(props: FolderPageProps) {
         {shown.length === 0 && <Empty {...{ items, failure, filter, reload }} />}
       </main>
       <footer class="page">
-        {items &&
-          (shown.length === items.length
-            ? t('items', items.length)
-            : t('itemsOf', shown.length, items.length))}
+        <span class="count">
+          {items &&
+            (shown.length === items.length
+              ? t('items', items.length)
+              : t('itemsOf', shown.length, items.length))}
+        </span>
+        {props.user !== undefined && <span>{t('signedInAs', props.user)}</span>}
       </footer>
       <Asking
         {...{ asked, path, chosen, relocateTo }}

@@ -38,6 +38,7 @@ describe('the page of a folder', () => {
     await drive.open();
     await expectSoon(() => drive.names()).toEqual(['z', 'a.txt', 'Ärger.txt', 'b9.txt', 'b10.txt']);
     await expectSoon(() => page().title()).toBe(drive.folder);
+    await page().getByText(`Signed in as ${program.user}`).waitFor();
   });
 
   test('the sizes of files are shown, and a click on a column sorts by it, and back', async () => {
@@ -87,7 +88,7 @@ describe('the page of a folder', () => {
     const body = `<multistatus xmlns="DAV:"><response><href>${pathname}</href></response>${responses.join('')}</multistatus>`;
     await drive.answerListings({ status: 207, body });
     await drive.open();
-    await expectSoon(() => page().locator('footer.page').innerText()).toBe('10000 items');
+    await expectSoon(() => page().locator('footer.page .count').innerText()).toBe('10000 items');
     await expectSoon(async () => (await drive.names()).length).toBeLessThan(100);
     await page().keyboard.press('End');
     await expectSoon(() => drive.names()).toContain('file-9999');

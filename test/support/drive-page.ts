@@ -80,7 +80,7 @@ export class DrivePage {
   /** Opens the page of the folder, or of another one below it, and waits until it is listed. */
   async open(path = ''): Promise<void> {
     await this.page.goto(this.addressOf(path));
-    await this.page.locator('footer.page').getByText(/\d/).waitFor();
+    await this.page.locator('footer.page .count').getByText(/\d/).waitFor();
   }
 
   /** Answers listings from here, and passes all other requests on. */

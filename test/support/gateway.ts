@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { createRemote } from '../../src/api/client.ts';
 import type { HttpTimeouts } from '../../src/api/http.ts';
+import { createBrowserHandler } from '../../src/browser/handler.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
 import { openBlockCache } from '../../src/drive/content/block-cache.ts';
 import { openDrive } from '../../src/drive/drive.ts';
@@ -129,6 +130,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     port: 0,
     users: undefined,
     log,
+    ownRoute: createBrowserHandler({ drives, clock, log }),
     handle: createDavHandler({ clock, log, drives }),
   });
   return {

@@ -1,0 +1,105 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { DavError } from '../dav/errors.ts';
+import type { Exchange } from '../dav/exchange.ts';
+import { answerFailure } from '../dav/failures.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { driveInfo } from './drive-info.ts';
+import { type Drive, Input, type Route } from './route.ts';
+
+/** The address of the functions of the web application. */
+const API_PATH = '/.davgate/api/';
+
+/** Maximum size of the body of a request, in bytes. */
+const BODY_BYTES_MAX = 64 * 1024;
+
+/** What the web application calls beside WebDAV, by name. */
+const ROUTES: ReadonlyMap<string, Route> = new Map([['drive', driveInfo]]);
+
+export interface BrowserHandlerOptions {
+  /** The drives by name. Requests without a user are for the first one. */
+  readonly drives: ReadonlyMap<string, Omit<Drive, 'name'>>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The user that a request was admitted for. */
+interface Access {
+  /** `undefined` when the drive is open to all. */
+  readonly user: { readonly name: string; readonly drive: string } | undefined;
+}
+
+/** Answers an admitted request below `/.davgate/api/`; returns `undefined` for every other path. */
+export type BrowserHandler = (
+  exchange: Exchange & { readonly path: string },
+  access: Access,
+) => Promise<void> | undefined;
+
+/** Creates the handler of what the web application calls beside WebDAV. */
+export function createBrowserHandler({ drives, clock, log }: BrowserHandlerOptions): BrowserHandler {
+  const [firstName = ''] = drives.keys();
+  return (exchange, { user }) => {
+    if (!exchange.path.startsWith(API_PATH)) return undefined;
+    const name = user?.drive ?? firstName;
+    const drive = drives.get(name);
+    if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
+    const answered = async (): Promise<void> => {
+      const route = routeOf(exchange);
+      const input = await inputOf(exchange, route);
+      const { signal } = exchange;
+      await route.run({ exchange, signal, user: user?.name, drive: { ...drive, name }, input, clock, log });
+    };
+    return answered().catch((error) => answerFailure(exchange, log, error));
+  };
+}
+
+/** Throws `DavError` 404 or 405. */
+function routeOf({ path, request }: Exchange & { readonly path: string }): Route {
+  const name = path.slice(API_PATH.length);
+  const route = ROUTES.get(name);
+  if (!route) throw new DavError(404, `davgate has no function ${JSON.stringify(name)}; load the page again`);
+  if (request.method === route.method) return route;
+  throw new DavError(405, `call ${name} with ${route.method}`, { headers: { Allow: route.method } });
+}
+
+/** Throws `DavError` 400, 413 or 415. */
+async function inputOf(exchange: Exchange, { method }: Route): Promise<Input> {
+  const { url = '', headers } = exchange.request;
+  if (method === 'GET') return new Input(new Map(new URL(url, 'http://davgate').searchParams));
+  checkIsJson(headers);
+  const value = parsed(await bodyText(exchange));
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notStrings();
+  const entries = Object.entries(value);
+  if (!entries.every(([, one]) => typeof one === 'string')) throw notStrings();
+  return new Input(new Map(entries));
+}
+
+/** A page of another site can send a form, and plain text, but JSON only after it has been allowed to (CORS). */
+function checkIsJson(headers: IncomingHttpHeaders): void {
+  if (!/^application\/json\b/i.test(headers['content-type'] ?? ''))
+    throw new DavError(415, 'send the body as application/json');
+}
+
+async function bodyText(exchange: Exchange): Promise<string> {
+  const pieces: Buffer[] = [];
+  let sizeBytes = 0;
+  for await (const piece of exchange.body()) {
+    sizeBytes += piece.length;
+    if (sizeBytes > BODY_BYTES_MAX)
+      throw new DavError(413, `the body may have ${BODY_BYTES_MAX} bytes at most`);
+    pieces.push(Buffer.from(piece));
+  }
+  return Buffer.concat(pieces).toString();
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notStrings();
+  }
+}
+
+function notStrings(): DavError {
+  return new DavError(400, 'the body must be a JSON object of strings');
+}

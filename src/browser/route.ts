@@ -1,0 +1,72 @@
+import { DavError } from '../dav/errors.ts';
+import type { Exchange } from '../dav/exchange.ts';
+import type { Files } from '../drive/files.ts';
+import type { DriveState } from '../state/state.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { type Path, PathError, pathOf } from '../util/path.ts';
+
+/** A drive as the routes see it. */
+export interface Drive {
+  readonly name: string;
+  readonly files: Files;
+  readonly state: DriveState;
+}
+
+/** The parts that a route may use to answer one request. */
+export interface Context {
+  readonly exchange: Exchange;
+  readonly signal: AbortSignal;
+  /** The user's name; `undefined` on a drive without a login. */
+  readonly user: string | undefined;
+  readonly drive: Drive;
+  readonly input: Input;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A function that the web application calls at `/.davgate/api/NAME`. */
+export interface Route {
+  /** `POST` for everything that changes something. */
+  readonly method: 'GET' | 'POST';
+  /** Answers the request. Throws `FileError` or `DavError` to refuse it. */
+  readonly run: (context: Context) => Promise<void>;
+}
+
+/** The named values that a request brings: in the query of a GET, as a JSON object of strings in a POST. */
+export class Input {
+  constructor(private readonly values: ReadonlyMap<string, string>) {}
+
+  /** Returns a value; `undefined` when it is missing or empty. */
+  optional(name: string): string | undefined {
+    return this.values.get(name) || undefined;
+  }
+
+  /** Returns a value. Throws `DavError` 400 when it is missing or empty. */
+  text(name: string): string {
+    const value = this.optional(name);
+    if (value === undefined)
+      throw new DavError(400, `"${name}" is missing; send it as text that is not empty`);
+    return value;
+  }
+
+  /** Returns the path of a resource, which stands there unescaped: `/Photos/a b.jpg`. Throws `DavError` 400. */
+  path(name: string): Path {
+    try {
+      return pathOf(this.text(name).split('/').filter(Boolean));
+    } catch (error) {
+      if (error instanceof PathError) throw new DavError(400, `"${name}" is no path: ${error.message}`);
+      throw error;
+    }
+  }
+}
+
+/** Answers with `value` as JSON. */
+export function answerJson(exchange: Exchange, value: unknown): Promise<void> {
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  };
+  return exchange.answer({ status: 200, headers, body: JSON.stringify(value) });
+}
