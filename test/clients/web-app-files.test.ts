@@ -1,37 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
 import sharp from 'sharp';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startChromium } from '../support/chromium.ts';
-import { DrivePage } from '../support/drive-page.ts';
+import { expect, test } from 'vitest';
+import { driveInBrowser } from '../support/drive-page.ts';
 import { expectSoon } from '../support/eventually.ts';
-import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 
 // What can be done with files in the web application at the drive's address; each test has a folder of its own.
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let program: Program;
-let browser: Browser;
-let drive: DrivePage;
-let folders = 0;
-
+const drive = driveInBrowser();
 const page = () => drive.page;
-
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  browser = await startChromium();
-  program = await startProgram({ dataDirectory: join(directory.path, 'data') });
-});
-afterAll(async () => {
-  await program.stop();
-  await browser.close();
-  await directory.remove();
-});
-beforeEach(async () => {
-  drive = await DrivePage.create(browser, program, `folder ${++folders}`);
-});
-afterEach(() => drive.close());
 
 test('uploaded files are stored with their times, and appear in the folder', async () => {
   await drive.open();
@@ -42,13 +19,13 @@ test('uploaded files are stored with their times, and appear in the folder', asy
 });
 
 test('a folder is uploaded with the folders in it', async () => {
-  const local = join(directory.path, `tree ${folders}`);
+  const local = join(drive.directory, `tree ${drive.folder}`);
   await mkdir(join(local, 'sub/deeper'), { recursive: true });
   for (const name of ['top.txt', 'sub/a.txt', 'sub/deeper/b.txt']) await writeFile(join(local, name), name);
   await drive.open();
   await page().getByLabel('Upload a folder').last().setInputFiles(local);
   await page().getByText('3 uploaded').waitFor();
-  expect(await drive.textOf(`${encodeURIComponent(`tree ${folders}`)}/sub/deeper/b.txt`)).toBe(
+  expect(await drive.textOf(`${encodeURIComponent(`tree ${drive.folder}`)}/sub/deeper/b.txt`)).toBe(
     'sub/deeper/b.txt',
   );
 });
@@ -114,7 +91,7 @@ test('a cancelled upload stores nothing', async () => {
 });
 
 test('an upload that is cancelled while its folder is being created stores nothing', async () => {
-  const local = join(directory.path, `tree ${folders}`);
+  const local = join(drive.directory, `tree ${drive.folder}`);
   await mkdir(local);
   await writeFile(join(local, 'never.txt'), 'never');
   await drive.open();
@@ -133,7 +110,7 @@ test('an upload that is cancelled while its folder is being created stores nothi
   await made;
   await drive.upload({ name: 'later.txt', text: 'later' });
   await page().getByText('1 uploaded').waitFor();
-  expect(await drive.statusOf(`${encodeURIComponent(`tree ${folders}`)}/never.txt`)).toBe(404);
+  expect(await drive.statusOf(`${encodeURIComponent(`tree ${drive.folder}`)}/never.txt`)).toBe(404);
 });
 
 test('a folder that is opened while files are deleted is shown when they are gone', async () => {

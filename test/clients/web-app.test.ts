@@ -1,35 +1,11 @@
-import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startChromium } from '../support/chromium.ts';
-import { DrivePage } from '../support/drive-page.ts';
+import { describe, expect, test } from 'vitest';
+import { driveInBrowser } from '../support/drive-page.ts';
 import { expectSoon } from '../support/eventually.ts';
-import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 
 // The drive's address in a browser shows the web application; each test has a folder of its own.
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let program: Program;
-let browser: Browser;
-let drive: DrivePage;
-let folders = 0;
-
+const drive = driveInBrowser();
 const page = () => drive.page;
-
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  browser = await startChromium();
-  program = await startProgram({ dataDirectory: join(directory.path, 'data') });
-});
-afterAll(async () => {
-  await program.stop();
-  await browser.close();
-  await directory.remove();
-});
-beforeEach(async () => {
-  drive = await DrivePage.create(browser, program, `folder ${++folders}`);
-});
-afterEach(() => drive.close());
 
 describe('the page of a folder', () => {
   test('a folder shows its folders first and then its files, in natural order', async () => {
@@ -38,7 +14,7 @@ describe('the page of a folder', () => {
     await drive.open();
     await expectSoon(() => drive.names()).toEqual(['z', 'a.txt', 'Ärger.txt', 'b9.txt', 'b10.txt']);
     await expectSoon(() => page().title()).toBe(drive.folder);
-    await page().getByText(`Signed in as ${program.user}`).waitFor();
+    await page().getByText(`Signed in as ${drive.program.user}`).waitFor();
   });
 
   test('the sizes of files are shown, and a click on a column sorts by it, and back', async () => {
@@ -208,13 +184,13 @@ describe('what other clients see', () => {
 
   test('the page needs a login, and its scripts do not', async () => {
     const headers = { accept: 'text/html' };
-    expect((await fetch(program.url, { headers })).status).toBe(401);
+    expect((await fetch(drive.program.url, { headers })).status).toBe(401);
     const text = await (await drive.dav('GET', '', undefined, headers)).text();
     const [script = ''] = /\/\.davgate\/app\/[^"]+\.js/.exec(text) ?? [];
-    const answer = await fetch(new URL(script, program.url));
+    const answer = await fetch(new URL(script, drive.program.url));
     expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, 'gzip']);
     expect(answer.headers.get('cache-control')).toContain('immutable');
-    expect((await fetch(new URL('/.davgate/app/..%2findex.html', program.url))).status).toBe(404);
+    expect((await fetch(new URL('/.davgate/app/..%2findex.html', drive.program.url))).status).toBe(404);
   });
 
   test('a page that has not changed is answered 304', async () => {

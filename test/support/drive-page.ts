@@ -1,50 +1,90 @@
+import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
-import { expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { startChromium } from './chromium.ts';
 import { WAIT_MS } from './eventually.ts';
-import type { Program } from './program.ts';
+import { type Program, startProgram, temporaryDirectory } from './program.ts';
 
 type ContextOptions = Parameters<Browser['newContext']>[0];
 
+/**
+ * Starts a browser and a davgate before the tests of a file, and gives each test a folder and a browser profile of its
+ * own.
+ */
+export function driveInBrowser(): DrivePage {
+  const drive = new DrivePage();
+  beforeAll(() => drive.start());
+  beforeEach(() => drive.begin());
+  afterEach(() => drive.end());
+  afterAll(() => drive.stop());
+  return drive;
+}
+
 /** A browser at a folder of a drive, and the same folder by WebDAV. */
-export class DrivePage {
+class DrivePage {
+  #directory: Awaited<ReturnType<typeof temporaryDirectory>> | undefined;
+  #browser: Browser | undefined;
+  #program: Program | undefined;
   #context: BrowserContext | undefined;
   #page: Page | undefined;
+  #folders = 0;
   readonly #failures: string[] = [];
 
-  private constructor(
-    private readonly browser: Browser,
-    private readonly program: Program,
-    readonly folder: string,
-  ) {}
+  async start(): Promise<void> {
+    this.#directory = await temporaryDirectory();
+    this.#browser = await startChromium();
+    this.#program = await startProgram({ dataDirectory: join(this.directory, 'data') });
+  }
 
-  /** Makes `folder`, which no other test has, and opens a browser profile with the drive's login. */
-  static async create(browser: Browser, program: Program, folder: string): Promise<DrivePage> {
-    const drive = new DrivePage(browser, program, folder);
-    expect((await drive.dav('MKCOL', '')).status).toBe(201);
-    await drive.use({});
-    return drive;
+  async stop(): Promise<void> {
+    await this.#program?.stop();
+    await this.#browser?.close();
+    await this.#directory?.remove();
+  }
+
+  /** Makes a folder that no other test has, and opens a browser profile with the drive's login. */
+  async begin(): Promise<void> {
+    this.#folders += 1;
+    expect((await this.dav('MKCOL', '')).status).toBe(201);
+    await this.use({});
+  }
+
+  /** Closes the browser's profile. Fails if the page has thrown. */
+  async end(): Promise<void> {
+    await this.#context?.close();
+    expect(this.#failures.splice(0)).toEqual([]);
+  }
+
+  /** The folder of the running test. */
+  get folder(): string {
+    return `folder ${this.#folders}`;
+  }
+
+  /** A directory on the disk, removed after the tests. */
+  get directory(): string {
+    return started(this.#directory).path;
+  }
+
+  get program(): Program {
+    return started(this.#program);
   }
 
   get page(): Page {
-    if (!this.#page) throw new Error('no page is open');
-    return this.#page;
+    return started(this.#page);
   }
 
   /** Opens another profile in place of the last one. */
   async use(options: ContextOptions): Promise<void> {
     await this.#context?.close();
     const { user: username, password } = this.program;
-    this.#context = await this.browser.newContext({ httpCredentials: { username, password }, ...options });
+    this.#context = await started(this.#browser).newContext({
+      httpCredentials: { username, password },
+      ...options,
+    });
     this.#context.setDefaultTimeout(WAIT_MS);
     this.#page = await this.#context.newPage();
     this.#page.on('pageerror', ({ message }) => this.#failures.push(message));
-  }
-
-  /** Closes the browser's profile. Fails if the page has thrown. */
-  async close(): Promise<void> {
-    await this.#context?.close();
-    expect(this.#failures).toEqual([]);
   }
 
   /** Sends a request for a path below the folder. */
@@ -131,4 +171,9 @@ export class DrivePage {
       "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
     );
   }
+}
+
+function started<T>(part: T | undefined): T {
+  if (part === undefined) throw new Error('it exists only while a test runs');
+  return part;
 }
