@@ -2,7 +2,7 @@ import { mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ZipEntry, zipBytes, zipSizeBytes } from '../../src/service/content/zip.ts';
+import { type ZipEntry, zipBytes, zipSizeBytes } from '../../src/util/zip.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { command, succeed } from '../support/command.ts';
 import { expectSoon } from '../support/eventually.ts';
@@ -223,6 +223,19 @@ describe('zipBytes', () => {
     const listed = await succeed('unzip', ['-Z', '-1', path]);
     expect(listed.stdout.trim().split('\n').length).toBe(66_000);
     expect((await command('unzip', ['-tqq', path])).code).toBe(0);
+  });
+
+  test('a file of more than 4 GiB is listed by unzip with its size, and the file after it extracted', async () => {
+    const count = 400;
+    const large = () => of(...Array.from({ length: count }, () => ZEROS));
+    const entries = [
+      file('large', ZEROS.length * count, large),
+      file('small', 4, () => of(Buffer.from('text'))),
+    ];
+    const path = join(directory, 'large-file.zip');
+    expect(await written(path, entries)).toBe(zipSizeBytes(entries));
+    expect((await succeed('unzip', ['-Z', '-l', path])).stdout).toContain(String(ZEROS.length * count));
+    expect((await succeed('unzip', ['-p', path, 'small'])).stdout).toBe('text');
   });
 
   test('an archive of more than 4 GiB is listed by unzip, and its last file extracted', async () => {

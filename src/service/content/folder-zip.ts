@@ -1,10 +1,12 @@
+import { archivePaths } from '../../util/archive-names.ts';
+import { type ZipEntry, zipBytes, zipSizeBytes } from '../../util/zip.ts';
 import type { Storage, StoredFile, StoredFolder } from '../storage/storage.ts';
-import { archivePaths } from './archive-names.ts';
-import { ZIP_FILE_MAX_BYTES, type ZipEntry, zipBytes, zipSizeBytes } from './zip.ts';
 
 /** Limits as at the real service: archives have fewer bytes and entries than these, including the folder itself. */
 const ZIP_MAX_BYTES = 20_000_000_000;
 const ZIP_MAX_ENTRIES = 10_000;
+/** Each file has fewer bytes than this. */
+const ZIP_FILE_MAX_BYTES = 4_000_000_000;
 
 const PAGE_ENTRIES = 2000;
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Answer } from '../../http/exchange.ts';
-import { printableName } from '../content/archive-names.ts';
+import { fileNameOf } from '../../util/content-disposition.ts';
 import { withFirstChunk } from '../content/file-content.ts';
 import { namesRev, singleRange } from '../content/requested-part.ts';
 import type { ServiceDeps } from '../deps.ts';
@@ -59,15 +59,4 @@ function typeFor(as: 'attachment' | 'inline' | 'typed', name: string): string {
 function policyOf(type: string): string {
   const rules = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src 'self'";
   return type === 'application/pdf' ? "default-src 'none'; object-src 'self'" : `sandbox; ${rules}`;
-}
-
-/** Returns the parameters of a Content-Disposition with a file name, in ASCII and in UTF-8 (RFC 6266). */
-export function fileNameOf(fileName: string): string {
-  const name = printableName(fileName);
-  const ascii = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');
-  const encoded = encodeURIComponent(name).replaceAll(
-    /['()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-  return `filename="${ascii}"; filename*=UTF-8''${encoded}`;
 }

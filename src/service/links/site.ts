@@ -1,14 +1,15 @@
 import type { Answer, Exchange } from '../../http/exchange.ts';
+import { fileNameOf } from '../../util/content-disposition.ts';
+import { ZIP_TYPE } from '../../util/zip.ts';
 import { secondsOf, waitInWords } from '../accounts/guess-limits.ts';
 import { text } from '../api/answers.ts';
 import { cookiesNamed, formOf, setCookie } from '../api/forms.ts';
 import { folderZip } from '../content/folder-zip.ts';
 import { namesRev } from '../content/requested-part.ts';
-import { ZIP_TYPE } from '../content/zip.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { StorageError, type StoredFile, type StoredFolder } from '../storage/storage.ts';
 import { thumbnailOf } from '../thumbnails/thumbnail.ts';
-import { fileNameOf, linkBytes } from './bytes.ts';
+import { linkBytes } from './bytes.ts';
 import type { Link } from './links.ts';
 import { filePageOf, folderPageOf, linkPageUrl, viewOptions } from './pages.ts';
 import type { LinkPasswords } from './password.ts';

@@ -1,3 +1,4 @@
+import { ZIP_TYPE } from '../../util/zip.ts';
 import { failure, refused } from '../api/failures.ts';
 import { fileMetadata, folderMetadata } from '../api/metadata.ts';
 import { exceptRoot, readPath, rev } from '../api/paths.ts';
@@ -6,7 +7,6 @@ import { download, type Route } from '../api/route.ts';
 import { optional, required } from '../api/schema.ts';
 import { fileContent, readableFile } from '../content/file-content.ts';
 import { folderZip } from '../content/folder-zip.ts';
-import { ZIP_TYPE } from '../content/zip.ts';
 import { StorageError } from '../storage/storage.ts';
 
 /** Downloads one revision, current or named, so that a later write does not mix in. */

@@ -7,14 +7,11 @@ export interface ZipEntry {
   /** Path with slashes between names; a folder's ends with one. */
   readonly name: string;
   readonly modifiedMs: number;
-  /** At most `ZIP_FILE_MAX_BYTES`; 0 for a folder. */
+  /** 0 for a folder. */
   readonly sizeBytes: number;
   /** Exactly `sizeBytes`. */
   readonly bytes: () => AsyncIterable<Uint8Array>;
 }
-
-/** Maximum size of a file in bytes, up to which its sizes need no Zip64. */
-export const ZIP_FILE_MAX_BYTES = 4_000_000_000;
 
 /**
  * Returns the archive's size before it is generated: files are stored without compression. Each is a deflate stream of
@@ -27,7 +24,7 @@ export function zipSizeBytes(entries: readonly ZipEntry[]): number {
   for (const entry of entries) {
     centralBytes += centralHeader(entry, { offset, crc: 0 }).length;
     offset += localHeader(entry).length + packedBytes(entry);
-    if (entry.sizeBytes > 0) offset += DESCRIPTOR_BYTES;
+    offset += descriptorBytes(entry);
   }
   return offset + centralBytes + endRecords(entries.length, offset, centralBytes).length;
 }
@@ -47,14 +44,12 @@ export async function* zipBytes(entries: readonly ZipEntry[]): AsyncGenerator<Ui
       yield descriptor(entry, sum.crc);
     }
     central.push(centralHeader(entry, { offset, crc: sum.crc }));
-    offset += header.length + packedBytes(entry) + (entry.sizeBytes > 0 ? DESCRIPTOR_BYTES : 0);
+    offset += header.length + packedBytes(entry) + descriptorBytes(entry);
   }
   const directory = Buffer.concat(central);
   yield directory;
   yield endRecords(entries.length, offset, directory.length);
 }
-
-const DESCRIPTOR_BYTES = 16;
 
 /** Maximum size of a stored block (RFC 1951 §3.2.4), in bytes. */
 const BLOCK_MAX_BYTES = 65_535;
@@ -62,6 +57,17 @@ const BLOCK_HEADER_BYTES = 5;
 
 function packedBytes({ sizeBytes }: ZipEntry): number {
   return sizeBytes + BLOCK_HEADER_BYTES * Math.ceil(sizeBytes / BLOCK_MAX_BYTES);
+}
+
+/** Whether the sizes of a file exceed the old fields, so that they are in Zip64 fields (APPNOTE §4.5.3). */
+function isLarge(entry: ZipEntry): boolean {
+  return packedBytes(entry) >= MAX_32;
+}
+
+/** Size of the record behind a file's bytes, which a Zip64 file has with longer fields (§4.3.9.2). */
+function descriptorBytes(entry: ZipEntry): number {
+  if (entry.sizeBytes === 0) return 0;
+  return isLarge(entry) ? 24 : 16;
 }
 
 async function* storedBlocks(entry: ZipEntry, sum: { crc: number }): AsyncGenerator<Uint8Array> {
@@ -110,9 +116,10 @@ const VERSION_NEEDED_ZIP64 = 45;
 const VERSION_MADE_BY = (3 << 8) | VERSION_NEEDED_ZIP64;
 
 /** Writes the fields that local and central headers share, from the version to the times. */
-function writeCommon(header: Buffer, at: number, { sizeBytes, modifiedMs }: ZipEntry): void {
+function writeCommon(header: Buffer, at: number, entry: ZipEntry): void {
+  const { sizeBytes, modifiedMs } = entry;
   const hasBytes = sizeBytes > 0;
-  header.writeUInt16LE(VERSION_NEEDED, at);
+  header.writeUInt16LE(isLarge(entry) ? VERSION_NEEDED_ZIP64 : VERSION_NEEDED, at);
   header.writeUInt16LE(hasBytes ? UTF8_FLAG | DESCRIPTOR_FLAG : UTF8_FLAG, at + 2);
   header.writeUInt16LE(hasBytes ? DEFLATE : 0, at + 4);
   header.writeUInt32LE(dosTime(modifiedMs), at + 6);
@@ -120,21 +127,33 @@ function writeCommon(header: Buffer, at: number, { sizeBytes, modifiedMs }: ZipE
 
 function localHeader(entry: ZipEntry): Buffer {
   const name = Buffer.from(entry.name);
-  const extra = timeField(entry.modifiedMs);
   const header = Buffer.alloc(30);
   header.writeUInt32LE(0x04034b50, 0);
   writeCommon(header, 4, entry);
+  const fields = [timeField(entry.modifiedMs)];
+  if (isLarge(entry)) {
+    header.writeUInt32LE(MAX_32, 18);
+    header.writeUInt32LE(MAX_32, 22);
+    // The sizes follow the bytes. The field tells that they have 64 bits there.
+    fields.push(zip64Field(0, 0));
+  }
+  const extra = Buffer.concat(fields);
   header.writeUInt16LE(name.length, 26);
   header.writeUInt16LE(extra.length, 28);
   return Buffer.concat([header, name, extra]);
 }
 
 function descriptor(entry: ZipEntry, crc: number): Buffer {
-  const record = Buffer.alloc(DESCRIPTOR_BYTES);
+  const record = Buffer.alloc(descriptorBytes(entry));
   record.writeUInt32LE(0x08074b50, 0);
   record.writeUInt32LE(crc, 4);
-  record.writeUInt32LE(packedBytes(entry), 8);
-  record.writeUInt32LE(entry.sizeBytes, 12);
+  if (isLarge(entry)) {
+    record.writeBigUInt64LE(BigInt(packedBytes(entry)), 8);
+    record.writeBigUInt64LE(BigInt(entry.sizeBytes), 16);
+  } else {
+    record.writeUInt32LE(packedBytes(entry), 8);
+    record.writeUInt32LE(entry.sizeBytes, 12);
+  }
   return record;
 }
 
@@ -151,7 +170,15 @@ function centralHeader(
 ): Buffer {
   const name = Buffer.from(entry.name);
   const isFar = offset >= MAX_32;
-  const extra = Buffer.concat([timeField(entry.modifiedMs), ...(isFar ? [farField(offset)] : [])]);
+  // In this order, and only those that exceed the old fields (§4.5.3).
+  const exceeding = [
+    ...(isLarge(entry) ? [entry.sizeBytes, packedBytes(entry)] : []),
+    ...(isFar ? [offset] : []),
+  ];
+  const extra = Buffer.concat([
+    timeField(entry.modifiedMs),
+    ...(exceeding.length > 0 ? [zip64Field(...exceeding)] : []),
+  ]);
   const isFolder = entry.name.endsWith('/');
   const header = Buffer.alloc(46);
   header.writeUInt32LE(0x02014b50, 0);
@@ -159,8 +186,8 @@ function centralHeader(
   writeCommon(header, 6, entry);
   if (isFar) header.writeUInt16LE(VERSION_NEEDED_ZIP64, 6);
   header.writeUInt32LE(crc, 16);
-  header.writeUInt32LE(packedBytes(entry), 20);
-  header.writeUInt32LE(entry.sizeBytes, 24);
+  header.writeUInt32LE(isLarge(entry) ? MAX_32 : packedBytes(entry), 20);
+  header.writeUInt32LE(isLarge(entry) ? MAX_32 : entry.sizeBytes, 24);
   header.writeUInt16LE(name.length, 28);
   header.writeUInt16LE(extra.length, 30);
   header.writeUInt16LE(isFolder ? FOLDER_MODE : FILE_MODE, 40);
@@ -193,12 +220,12 @@ function endRecords(entries: number, offset: number, sizeBytes: number): Buffer 
   return Buffer.concat([far, end]);
 }
 
-/** Returns the Zip64 extended information: the offset of the local header. */
-function farField(offset: number): Buffer {
-  const field = Buffer.alloc(12);
+/** Returns the Zip64 extended information: numbers that exceed the old fields. */
+function zip64Field(...numbers: readonly number[]): Buffer {
+  const field = Buffer.alloc(4 + 8 * numbers.length);
   field.writeUInt16LE(0x0001, 0);
-  field.writeUInt16LE(8, 2);
-  field.writeBigUInt64LE(BigInt(offset), 4);
+  field.writeUInt16LE(8 * numbers.length, 2);
+  for (const [index, number] of numbers.entries()) field.writeBigUInt64LE(BigInt(number), 4 + 8 * index);
   return field;
 }
 

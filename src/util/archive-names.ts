@@ -1,4 +1,4 @@
-import { foldName } from '../../util/path.ts';
+import { foldName } from './path.ts';
 
 /**
  * Characters that must not reach a program that unpacks or prints names: controls (C0, DEL, C1: line breaks, terminal
