@@ -12,6 +12,7 @@ import { Http, type HttpTimeouts } from './http.ts';
 import { listingOf } from './list-folder.ts';
 import { CallQueue, type Lane, type LaneDepth } from './queue.ts';
 import type { Availability, Remote } from './remote.ts';
+import { searchOf } from './search.ts';
 import { sharingOf } from './sharing.ts';
 import { type Credentials, createTokens, type TokenDeps } from './token.ts';
 import { treeOf } from './tree-calls.ts';
@@ -92,6 +93,7 @@ export function remoteOf(
     ...downloadsOf(client),
     ...writesOf(client, uploadLimits),
     ...treeOf(client),
+    ...searchOf(client),
     ...sharingOf(client),
     ...accountOf(client),
   };

@@ -25,6 +25,7 @@ import type {
   WriteConflictError,
   WriteError,
 } from '../wire/files.ts';
+import type { SearchError } from '../wire/search.ts';
 import type { ApiFailure } from './errors.ts';
 
 /**
@@ -123,6 +124,12 @@ const CONTENT: Record<Exclude<TagOf<ReadError | UploadError | CreateFolderError>
   reset: 'reset',
 };
 
+/** search_v2, search/continue_v2 */
+const SEARCH: Record<Exclude<TagOf<SearchError>, Holder>, ApiFailure> = {
+  invalid_argument: 'bad-request',
+  internal_error: 'unavailable',
+};
+
 type LinkError =
   | CreateSharedLinkWithSettingsError
   | ListSharedLinksError
@@ -147,7 +154,7 @@ const LINK: Record<Exclude<TagOf<LinkError>, Holder>, ApiFailure> = {
   shared_link_malformed: 'link-gone',
 };
 
-const GENERAL = table({ ...LOOKUP, ...WRITE, ...TREE, ...CONTENT, ...LINK });
+const GENERAL = table({ ...LOOKUP, ...WRITE, ...TREE, ...CONTENT, ...SEARCH, ...LINK });
 
 type SessionError =
   | UploadSessionStartError

@@ -150,6 +150,9 @@ function failureOfUnion(status: number): ApiFailure {
 const OWN_SENTENCE =
   /^(Error in call to API function|request body:|HTTP header "|Bad HTTP "|Must provide HTTP header)/;
 
+/** Routes that refuse a cursor which they no longer know. */
+const TAKES_CURSOR = /(list_folder\/(continue|longpoll)|search\/continue_v2)$/;
+
 /** Returns the failure of a refusal in plain text; `undefined` when the text is not the service's. */
 function plainFailure(status: number, text: string, route: string): ApiFailure | undefined {
   if (status === 416) return 'range';
@@ -157,7 +160,7 @@ function plainFailure(status: number, text: string, route: string): ApiFailure |
   if (/not allowed to call|does not have the required scope|not permitted to access/i.test(text))
     return 'not-allowed';
   if (/access token is malformed|"?Authorization"?/i.test(text)) return 'unauthorized';
-  if (/list_folder\/(continue|longpoll)$/.test(route) && /cursor/i.test(text)) return 'reset';
+  if (TAKES_CURSOR.test(route) && /cursor/i.test(text)) return 'reset';
   if (/path.*did not match pattern/is.test(text)) return 'malformed-path';
   return OWN_SENTENCE.test(text) ? 'bad-request' : undefined;
 }

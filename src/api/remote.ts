@@ -73,6 +73,13 @@ export interface RemoteWriteOptions {
   readonly aroundCommit?: AroundCommit;
 }
 
+/** A page of the entries that a search has found. */
+export interface SearchPage {
+  readonly entries: readonly Entry[];
+  /** Leads to the next page; absent on the last one. */
+  readonly cursor?: string;
+}
+
 export type LinkVisibility = 'public' | 'password';
 
 export interface LinkSettings {
@@ -181,6 +188,11 @@ export interface Remote {
   move(from: Path, to: Path, signal?: AbortSignal, id?: string): Promise<Entry>;
   /** `get_space_usage`. Returns `undefined` when the service names no limit. */
   quota(signal?: AbortSignal): Promise<Quota | undefined>;
+  /**
+   * `search_v2`: the files and folders below the drive's root whose names have the words of `query`, best first. Its index
+   * may lag behind changes. `cursor`: the page after another one (`search/continue_v2`).
+   */
+  search(query: string, cursor: string | undefined, signal?: AbortSignal): Promise<SearchPage>;
   /** `list_shared_links` of exactly this path. Returns the first link, if there is one. */
   sharedLink(path: Path, signal?: AbortSignal): Promise<SharedLink | undefined>;
   /** `create_shared_link_with_settings`. Throws `link-exists`, `link-settings`. */

@@ -6,15 +6,21 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { driveInfo } from './drive-info.ts';
 import { type Drive, Input, type Route } from './route.ts';
+import { search } from './search.ts';
+import { zip } from './zip.ts';
 
 /** The address of the functions of the web application. */
 const API_PATH = '/.davgate/api/';
 
-/** Maximum size of the body of a request, in bytes. */
+/** Maximum size of the body of a request with JSON, in bytes. */
 const BODY_BYTES_MAX = 64 * 1024;
 
 /** What the web application calls beside WebDAV, by name. */
-const ROUTES: ReadonlyMap<string, Route> = new Map([['drive', driveInfo]]);
+const ROUTES: ReadonlyMap<string, Route> = new Map([
+  ['drive', driveInfo],
+  ['search', search],
+  ['zip', zip],
+]);
 
 export interface BrowserHandlerOptions {
   /** The drives by name. Requests without a user are for the first one. */
@@ -63,30 +69,33 @@ function routeOf({ path, request }: Exchange & { readonly path: string }): Route
 }
 
 /** Throws `DavError` 400, 413 or 415. */
-async function inputOf(exchange: Exchange, { method }: Route): Promise<Input> {
+async function inputOf(exchange: Exchange, { method, formBytesMax }: Route): Promise<Input> {
   const { url = '', headers } = exchange.request;
   if (method === 'GET') return new Input(new Map(new URL(url, 'http://davgate').searchParams));
-  checkIsJson(headers);
-  const value = parsed(await bodyText(exchange));
+  if (formBytesMax !== undefined) {
+    checkType(headers, 'application/x-www-form-urlencoded');
+    return new Input(new Map(new URLSearchParams(await bodyText(exchange, formBytesMax))));
+  }
+  // A page of another site can send a form, and plain text, but JSON only after it has been allowed to (CORS).
+  checkType(headers, 'application/json');
+  const value = parsed(await bodyText(exchange, BODY_BYTES_MAX));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notStrings();
   const entries = Object.entries(value);
   if (!entries.every(([, one]) => typeof one === 'string')) throw notStrings();
   return new Input(new Map(entries));
 }
 
-/** A page of another site can send a form, and plain text, but JSON only after it has been allowed to (CORS). */
-function checkIsJson(headers: IncomingHttpHeaders): void {
-  if (!/^application\/json\b/i.test(headers['content-type'] ?? ''))
-    throw new DavError(415, 'send the body as application/json');
+function checkType(headers: IncomingHttpHeaders, wanted: string): void {
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
+  if (type.trim().toLowerCase() !== wanted) throw new DavError(415, `send the body as ${wanted}`);
 }
 
-async function bodyText(exchange: Exchange): Promise<string> {
+async function bodyText(exchange: Exchange, bytesMax: number): Promise<string> {
   const pieces: Buffer[] = [];
   let sizeBytes = 0;
   for await (const piece of exchange.body()) {
     sizeBytes += piece.length;
-    if (sizeBytes > BODY_BYTES_MAX)
-      throw new DavError(413, `the body may have ${BODY_BYTES_MAX} bytes at most`);
+    if (sizeBytes > bytesMax) throw new DavError(413, `the body may have ${bytesMax} bytes at most`);
     pieces.push(Buffer.from(piece));
   }
   return Buffer.concat(pieces).toString();

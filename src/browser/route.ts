@@ -1,6 +1,6 @@
 import { DavError } from '../dav/errors.ts';
 import type { Exchange } from '../dav/exchange.ts';
-import type { Files } from '../drive/files.ts';
+import type { Files, NameSearch } from '../drive/files.ts';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -9,7 +9,7 @@ import { type Path, PathError, pathOf } from '../util/path.ts';
 /** A drive as the routes see it. */
 export interface Drive {
   readonly name: string;
-  readonly files: Files;
+  readonly files: Files & NameSearch;
   readonly state: DriveState;
 }
 
@@ -29,11 +29,16 @@ export interface Context {
 export interface Route {
   /** `POST` for everything that changes something. */
   readonly method: 'GET' | 'POST';
+  /**
+   * Maximum size of the body, in bytes, of a POST that a page sends as a form, so that the browser itself saves the answer.
+   * Such a function changes nothing, because a page of another site can send a form too.
+   */
+  readonly formBytesMax?: number;
   /** Answers the request. Throws `FileError` or `DavError` to refuse it. */
   readonly run: (context: Context) => Promise<void>;
 }
 
-/** The named values that a request brings: in the query of a GET, as a JSON object of strings in a POST. */
+/** The named values that a request brings: in the query of a GET, as a JSON object of strings or a form in a POST. */
 export class Input {
   constructor(private readonly values: ReadonlyMap<string, string>) {}
 

@@ -11,11 +11,12 @@ import { MetadataCache } from './cache/metadata-cache.ts';
 import { Freshness, TreeCache } from './cache/tree-cache.ts';
 import type { BlockCache } from './content/block-cache.ts';
 import { createContentReader } from './content/content-reader.ts';
-import type { Files } from './files.ts';
+import type { Files, NameSearch } from './files.ts';
 import type { JournalLimits } from './journal/capacity.ts';
 import { type JournalDepth, openWriteBack, type PendingWrites } from './journal/write-back.ts';
 import { LocalFiles } from './local-files.ts';
 import { ModifiedTimes } from './modified-times.ts';
+import { createNameSearch } from './name-search.ts';
 import { isDoubtful, isWaiting, isWithinWaiting } from './names.ts';
 import { guardRemote, PathLocks } from './path-locks.ts';
 import { Placeholders } from './placeholders.ts';
@@ -67,7 +68,7 @@ export interface DriveStatus {
   readonly metadataBytes: number;
 }
 
-export interface OpenDrive extends Files {
+export interface OpenDrive extends Files, NameSearch {
   /** The state for the protocol layer. */
   readonly state: DriveState;
   status(): DriveStatus;
@@ -160,6 +161,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   });
   const operations = { reader, writer, remover, mover, recovery, intentLog };
   const tree = createTree({ ...operations, localFiles, placeholders, quota, remote });
+  const nameSearch = createNameSearch({ remote, metadata, localFiles, times });
 
   for (const root of await times.applyTo([treeCache.root])) treeCache.adorn(root);
   feed.start();
@@ -179,6 +181,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     options.journal &&
     (await openWriteBack({
       base: tree,
+      nameSearch,
       journal: options.journal,
       state,
       clock,
@@ -196,6 +199,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     }));
   return {
     ...(writeBack?.files ?? { ...tree, write: writeSpooled(tree.write, options.spool) }),
+    ...(writeBack?.nameSearch ?? nameSearch),
     state: writeBack?.state ?? state,
     pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },

@@ -1,4 +1,12 @@
-import type { Entry, FileEntry, FolderEntry, LinkSettings, SharedLink, WriteMode } from '../api/remote.ts';
+import type {
+  Entry,
+  FileEntry,
+  FolderEntry,
+  LinkSettings,
+  SearchPage,
+  SharedLink,
+  WriteMode,
+} from '../api/remote.ts';
 import type { Path } from '../util/path.ts';
 import type { ByteRange } from '../util/ranges.ts';
 
@@ -7,6 +15,7 @@ export type {
   FileEntry,
   FolderEntry,
   LinkSettings,
+  SearchPage,
   SharedLink,
   WriteMode,
 } from '../api/remote.ts';
@@ -124,4 +133,13 @@ export interface Files {
   shareLink(path: Path, settings: LinkSettings): Promise<SharedLink>;
   /** Revokes the link, if there is one. */
   unshareLink(path: Path): Promise<void>;
+}
+
+/** Finds files and folders by name. Every failure is a `FileError`. */
+export interface NameSearch {
+  /**
+   * Returns the entries anywhere in the drive whose names have the words of `query`. Local files are not among them.
+   * `cursor`: the page after another one. The service's index may lag behind changes made elsewhere.
+   */
+  search(query: string, cursor: string | undefined, signal?: AbortSignal): Promise<SearchPage>;
 }

@@ -65,6 +65,7 @@ export function guardRemote(remote: Remote, locks: PathLocks): Remote {
     copy: (from, to, signal) => shared([from, to], () => remote.copy(from, to, signal)),
     move: (from, to, signal, id) => shared([from, to], () => remote.move(from, to, signal, id)),
     quota: (signal) => remote.quota(signal),
+    search: (query, cursor, signal) => remote.search(query, cursor, signal),
     sharedLink: (path, signal) => shared([path], () => remote.sharedLink(path, signal)),
     createSharedLink: (path, settings, signal) =>
       shared([path], () => remote.createSharedLink(path, settings, signal)),

@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /**
  * Content-Security-Policy of the page. Scripts are the application's own files, and it talks to this gateway alone. Files
- * of the drive are shown as pictures, sound and text, and never run in it.
+ * of the drive are shown as pictures, sound and text, and never run in it. A form in a frame downloads archives.
  */
 const POLICY = [
   "default-src 'none'",
@@ -27,7 +27,8 @@ const POLICY = [
   "media-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
-  "form-action 'none'",
+  "frame-src 'self'",
+  "form-action 'self'",
   "frame-ancestors 'none'",
 ].join('; ');
 

@@ -5,6 +5,7 @@ import type { Asked, Command } from './commands.ts';
 import { DavFailure, type Item, relocate, remove } from './dav.ts';
 import { DropArea } from './drop-area.tsx';
 import { filesOf } from './dropped.ts';
+import { Empty } from './empty.tsx';
 import { DRAGGED_TYPE, FileList, type View } from './file-list.tsx';
 import { type Folder, failureText, useFolder, usePath } from './folder.ts';
 import { useKeys } from './keys.ts';
@@ -12,12 +13,15 @@ import { t } from './messages.ts';
 import { arranged, type Column, type Order } from './order.ts';
 import { addressOf, join, nameOf } from './paths.ts';
 import { Preview } from './preview.tsx';
+import { useSearch } from './search.ts';
+import { MoreFound, SearchBar } from './search-bar.tsx';
 import { type Keys, NOTHING_SELECTED, type Selection, selected } from './selection.ts';
 import { Toolbar } from './toolbar.tsx';
 import { UploadPanel } from './upload-panel.tsx';
 import type { NewFile } from './uploads.ts';
 import { useUploads } from './use-uploads.ts';
 import { useUser } from './use-user.ts';
+import { downloadZip } from './zip.ts';
 
 /** The drive in a browser: one folder at a time, and the uploads into all of them. */
 export function App() {
@@ -55,20 +59,36 @@ interface FolderPageProps extends Folder {
 
 /** One folder, and what can be done with its files. Another folder is another page: nothing selected is left over. */
 function FolderPage(props: FolderPageProps) {
-  const { path, open, items, failure, reload, order, view, onFiles } = props;
+  const { path, open, order, view, onFiles } = props;
   const [filter, setFilter] = useState('');
+  const [query, setQuery] = useState<string>();
+  const found = useSearch(query);
+  const { items, failure } = query === undefined ? props : found;
+  const reload = () => {
+    props.reload();
+    found.reload();
+  };
   const [selection, setSelection] = useState<Selection>(NOTHING_SELECTED);
   const [asked, setAsked] = useState<Asked>();
   const [previewed, setPreviewed] = useState<Item>();
   const [problem, setProblem] = useState<string>();
-  const shown = useMemo(() => arranged(items ?? [], order, filter), [items, order, filter]);
-  const chosen = shown.filter(({ name }) => selection.names.has(name));
+  const filtered = query === undefined ? filter : '';
+  const shown = useMemo(() => arranged(items ?? [], order, filtered), [items, order, filtered]);
+  const chosen = shown.filter((item) => selection.paths.has(item.path));
 
-  const openItem = (item: Item) => (item.kind === 'folder' ? open(item.path) : setPreviewed(item));
-  const names = shown.map(({ name }) => name);
-  const select = (item: Item, keys: Keys) => setSelection(selected(selection, names, item.name, keys));
+  /** Shows what a search for `wanted` finds, or the folder again. */
+  const search = (wanted: string | undefined) => {
+    setQuery(wanted);
+    setSelection(NOTHING_SELECTED);
+    if (wanted === undefined) setFilter('');
+  };
+  const startSearch = () => filter.trim() !== '' && search(filter.trim());
+  const openFolder = (folder: string) => (folder === path ? search(undefined) : open(folder));
+  const openItem = (item: Item) => (item.kind === 'folder' ? openFolder(item.path) : setPreviewed(item));
+  const paths = shown.map((item) => item.path);
+  const select = (item: Item, keys: Keys) => setSelection(selected(selection, paths, item.path, keys));
   const selectAll = (isAll: boolean) =>
-    setSelection(isAll ? { ...selection, names: new Set(names) } : NOTHING_SELECTED);
+    setSelection(isAll ? { ...selection, paths: new Set(paths) } : NOTHING_SELECTED);
 
   /** Does `work` for each item, goes on after a failure, and shows the last one. */
   const forEach = async (
@@ -88,7 +108,7 @@ function FolderPage(props: FolderPageProps) {
   const relocateTo = (how: 'MOVE' | 'COPY', folder: string) =>
     forEach(chosen, 'nameTaken', (item) => relocate(how, item, join(folder, item.name)));
   const run = (command: Command) => {
-    if (command === 'download') for (const item of chosen) download(item);
+    if (command === 'download') download(query === undefined ? path : '/', chosen, setProblem);
     else setAsked(command);
   };
 
@@ -98,18 +118,19 @@ function FolderPage(props: FolderPageProps) {
     <DropArea path={path} onFiles={onFiles}>
       <header class="page">
         <h1 class="unseen">{nameOf(path) || t('drive')}</h1>
-        <Breadcrumbs path={path} onOpen={open} />
+        <Breadcrumbs path={path} onOpen={openFolder} />
         <Toolbar
           selectedCount={chosen.length}
-          hasFolder={chosen.some(({ kind }) => kind === 'folder')}
           view={view}
           filter={filter}
           onCommand={run}
           onClear={() => setSelection(NOTHING_SELECTED)}
           onFiles={(files) => onFiles(filesOf(files, path))}
           onView={props.onView}
-          onFilter={setFilter}
+          onFilter={(text) => (text === '' && query !== undefined ? search(undefined) : setFilter(text))}
+          onSearch={startSearch}
         />
+        <SearchBar filter={filter} query={query} onSearch={startSearch} onEnd={() => search(undefined)} />
         {problem !== undefined && (
           <p class="problem" role="alert">
             {problem}
@@ -128,15 +149,17 @@ function FolderPage(props: FolderPageProps) {
             onOpen={openItem}
             onSelectAll={selectAll}
             onDragStart={(item, data) => {
-              const isSelected = selection.names.has(item.name);
-              if (!isSelected) setSelection(selected(selection, names, item.name, NO_KEYS));
+              const isSelected = selection.paths.has(item.path);
+              if (!isSelected) setSelection(selected(selection, paths, item.path, NO_KEYS));
               data.setData(DRAGGED_TYPE, '');
               data.effectAllowed = 'move';
             }}
             onMoveInto={(folder) => void relocateTo('MOVE', folder)}
+            onPlace={query === undefined ? undefined : openFolder}
           />
         )}
-        {shown.length === 0 && <Empty {...{ items, failure, filter, reload }} />}
+        {query !== undefined && <MoreFound {...found} />}
+        {shown.length === 0 && <Empty {...{ items, failure, filter, query, reload }} />}
       </main>
       <footer class="page">
         <span class="count">
@@ -166,35 +189,6 @@ function FolderPage(props: FolderPageProps) {
 
 const NO_KEYS: Keys = { toggles: false, extends: false };
 
-interface EmptyProps {
-  readonly items: readonly Item[] | undefined;
-  readonly failure: string | undefined;
-  readonly filter: string;
-  readonly reload: () => void;
-}
-
-/** What stands in place of the list. */
-function Empty({ items, failure, filter, reload }: EmptyProps) {
-  if (failure !== undefined)
-    return (
-      <div class="note" role="alert">
-        <p>{t('cannotList')}</p>
-        <p>{failure}</p>
-        <button type="button" class="button" onClick={reload}>
-          {t('retry')}
-        </button>
-      </div>
-    );
-  if (!items) return <p class="note">{t('loading')}</p>;
-  if (filter !== '') return <p class="note">{t('noMatch', filter)}</p>;
-  return (
-    <div class="note">
-      <p>{t('emptyFolder')}</p>
-      <p>{t('emptyHint')}</p>
-    </div>
-  );
-}
-
 function nextOrder(order: Order, by: Column): Order {
   return { by, isDescending: order.by === by ? !order.isDescending : by !== 'name' };
 }
@@ -202,13 +196,20 @@ function nextOrder(order: Order, by: Column): Order {
 /** Returns the next or previous file. */
 function neighbour(items: readonly Item[], item: Item, by: 1 | -1): Item {
   const files = items.filter(({ kind }) => kind === 'file');
-  const index = files.findIndex(({ name }) => name === item.name);
+  const index = files.findIndex(({ path }) => path === item.path);
   return files[(index + by + files.length) % files.length] ?? item;
 }
 
-function download({ path, name }: Item): void {
+/** Downloads one file as it is, and everything else as an archive. */
+function download(folder: string, items: readonly Item[], refused: (reason: string) => void): void {
+  const [only] = items;
+  if (items.length > 1 || only?.kind !== 'file') {
+    const paths = items.map(({ path }) => path);
+    downloadZip(folder, paths, (reason) => refused(t('cannotDownload', reason)));
+    return;
+  }
   const link = document.createElement('a');
-  link.href = addressOf(path, 'file');
-  link.download = name;
+  link.href = addressOf(only.path, 'file');
+  link.download = only.name;
   link.click();
 }

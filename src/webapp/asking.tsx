@@ -3,7 +3,7 @@ import { createFolder, DavFailure, type Item, relocate } from './dav.ts';
 import { ConfirmDialog, FolderDialog, NameDialog } from './dialogs.tsx';
 import { failureText } from './folder.ts';
 import { t } from './messages.ts';
-import { join } from './paths.ts';
+import { join, parentOf } from './paths.ts';
 
 interface AskingProps {
   readonly asked: Asked | undefined;
@@ -48,7 +48,7 @@ export function Asking({ asked, path, chosen, relocateTo, onDone, onClose, onRem
         label={t('newName')}
         action={t('rename')}
         name={only.name}
-        onName={(name) => tried(name, () => relocate('MOVE', only, join(path, name)))}
+        onName={(name) => tried(name, () => relocate('MOVE', only, join(parentOf(only.path), name)))}
         onClose={onClose}
       />
     );

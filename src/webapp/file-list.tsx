@@ -5,7 +5,7 @@ import { ItemIcon } from './icons.tsx';
 import { kindOf } from './kinds.ts';
 import { t } from './messages.ts';
 import type { Column, Order } from './order.ts';
-import { addressOf, nameOf } from './paths.ts';
+import { addressOf, nameOf, parentOf } from './paths.ts';
 import type { Keys, Selection } from './selection.ts';
 
 export type View = 'list' | 'grid';
@@ -34,9 +34,11 @@ interface Props {
   readonly onSelectAll: (isAll: boolean) => void;
   readonly onDragStart: (item: Item, data: DataTransfer) => void;
   readonly onMoveInto: (folder: string) => void;
+  /** Opens the folder of an item. Present when the items lie in several folders, which are then shown. */
+  readonly onPlace?: ((folder: string) => void) | undefined;
 }
 
-/** The files of a folder. Only the visible ones are in the document, so that 10,000 are as fast as ten. */
+/** The files of a folder, or those that a search has found. Only the visible ones are in the document, so that 10,000 are as fast as ten. */
 export function FileList(props: Props) {
   const { items, view, selection } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -44,7 +46,7 @@ export function FileList(props: Props) {
   const rowHeight = view === 'list' ? ROW_HEIGHT : TILE.height;
   const rowCount = Math.ceil(items.length / columns);
   useEffect(() => {
-    const index = items.findIndex(({ name }) => name === selection.current);
+    const index = items.findIndex(({ path }) => path === selection.current);
     if (index < 0) return;
     reveal(box.current, Math.floor(index / columns) * rowHeight, rowHeight);
     document.querySelector<HTMLElement>('[role=row][tabindex="0"]')?.focus({ preventScroll: true });
@@ -66,7 +68,7 @@ export function FileList(props: Props) {
         <div style={{ height: `${rowCount * rowHeight}px` }} class="room" role="presentation">
           <div style={{ transform: `translateY(${first * rowHeight}px)` }} class="shown" role="presentation">
             {shown.map((item, index) => (
-              <Row key={item.name} item={item} index={first * columns + index} {...props} />
+              <Row key={item.path} item={item} index={first * columns + index} {...props} />
             ))}
           </div>
         </div>
@@ -81,7 +83,7 @@ function Head({ items, selection, order, onOrder, onSelectAll }: Props) {
     ['size', t('size')],
     ['modified', t('modified')],
   ];
-  const isAll = items.length > 0 && selection.names.size === items.length;
+  const isAll = items.length > 0 && selection.paths.size === items.length;
   return (
     <div class="head">
       <input
@@ -110,10 +112,11 @@ function Row({
   onOpen,
   onDragStart,
   onMoveInto,
+  onPlace,
 }: Props & { readonly item: Item; readonly index: number }) {
   const [isTarget, setTarget] = useState(false);
-  const isSelected = selection.names.has(item.name);
-  const isCurrent = (selection.current ?? items[0]?.name) === item.name;
+  const isSelected = selection.paths.has(item.path);
+  const isCurrent = (selection.current ?? items[0]?.path) === item.path;
   const takes = (event: DragEvent) =>
     item.kind === 'folder' && event.dataTransfer?.types.includes(DRAGGED_TYPE) === true && !isSelected;
   return (
@@ -167,6 +170,7 @@ function Row({
         >
           {nameOf(item.path)}
         </a>
+        {onPlace && <Place folder={parentOf(item.path)} onOpen={onPlace} />}
       </span>
       {view === 'list' && (
         <>
@@ -179,6 +183,30 @@ function Row({
         </>
       )}
     </div>
+  );
+}
+
+interface PlaceProps {
+  readonly folder: string;
+  readonly onOpen: (folder: string) => void;
+}
+
+/** The folder of an item that a search has found. */
+function Place({ folder, onOpen }: PlaceProps) {
+  const name = folder === '/' ? t('drive') : folder.slice(1);
+  return (
+    <button
+      type="button"
+      tabIndex={-1}
+      class="place"
+      title={t('openPlace', name)}
+      onClick={(event) => {
+        event.stopPropagation();
+        onOpen(folder);
+      }}
+    >
+      {name}
+    </button>
   );
 }
 

@@ -35,7 +35,7 @@ function pressed(event: KeyboardEvent, targets: KeyTargets): boolean {
   const path = pathOfAddress(location.pathname);
   const { key, ctrlKey, metaKey, shiftKey: extends_ } = event;
   const isButton = event.target instanceof HTMLElement && event.target.closest('button, a, input') !== null;
-  const at = shown.findIndex(({ name }) => name === selection.current);
+  const at = shown.findIndex((item) => item.path === selection.current);
   const step = stepOf(key, at, shown.length);
   const reached = step === undefined ? undefined : shown[step];
   const current = shown[at];

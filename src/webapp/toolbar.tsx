@@ -7,7 +7,6 @@ import { t } from './messages.ts';
 
 interface Props {
   readonly selectedCount: number;
-  readonly hasFolder: boolean;
   readonly view: View;
   readonly filter: string;
   readonly onCommand: (command: Command) => void;
@@ -15,17 +14,19 @@ interface Props {
   readonly onFiles: (files: FileList) => void;
   readonly onView: (view: View) => void;
   readonly onFilter: (filter: string) => void;
+  /** Searches the whole drive for the filter. */
+  readonly onSearch: () => void;
 }
 
 /** The buttons of the folder, or those of the selection. */
 export function Toolbar(props: Props) {
-  const { selectedCount, hasFolder, view, filter, onCommand, onClear, onView, onFilter } = props;
-  const search = useRef<HTMLInputElement>(null);
+  const { selectedCount, view, filter, onCommand, onClear, onView, onFilter, onSearch } = props;
+  const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const focus = (event: KeyboardEvent) => {
       if (event.key !== '/' || isTyping(event.target)) return;
       event.preventDefault();
-      search.current?.focus();
+      field.current?.focus();
     };
     addEventListener('keydown', focus);
     return () => removeEventListener('keydown', focus);
@@ -45,9 +46,7 @@ export function Toolbar(props: Props) {
           <span class="count" role="status">
             {selectedCount === 1 ? t('selectedOne') : t('selectedMany', selectedCount)}
           </span>
-          {!hasFolder && (
-            <Action sign="download" label={t('download')} onPress={() => onCommand('download')} />
-          )}
+          <Action sign="download" label={t('download')} onPress={() => onCommand('download')} />
           {selectedCount === 1 && (
             <Action sign="rename" label={t('rename')} onPress={() => onCommand('rename')} />
           )}
@@ -57,7 +56,7 @@ export function Toolbar(props: Props) {
         </div>
       )}
       <input
-        ref={search}
+        ref={field}
         type="search"
         class="filter"
         placeholder={t('filter')}
@@ -65,6 +64,7 @@ export function Toolbar(props: Props) {
         value={filter}
         onInput={(event) => onFilter(event.currentTarget.value)}
         onKeyDown={(event) => {
+          if (event.key === 'Enter') onSearch();
           if (event.key !== 'Escape') return;
           onFilter('');
           event.currentTarget.blur();

@@ -13,11 +13,12 @@ import type {
   SharedLink,
 } from '../../src/api/remote.ts';
 import type { CommitOptions } from '../../src/api/write/upload-calls.ts';
-import { BodyReader } from '../../src/util/abort.ts';
 import { keyOf, type Path, parentOf, pathOf, ROOT } from '../../src/util/path.ts';
 import { readOf } from './byte-source.ts';
 import { CallScript, type Gate, unlessAborted } from './call-script.ts';
+import { collected } from './collected-body.ts';
 import { ManualClock } from './manual-clock.ts';
+import { searchPage } from './memory-search.ts';
 import { MemoryStore, mustBeTaken } from './memory-store.ts';
 
 /** A method of `Remote` that a test can make fail or wait. */
@@ -308,6 +309,11 @@ export class MemoryRemote implements Remote {
     });
   }
 
+  search(query: string, cursor: string | undefined, signal?: AbortSignal) {
+    const page = () => searchPage(this.#store.entries, query, cursor, this.pageEntries);
+    return this.#script.run('search', query, signal, page);
+  }
+
   sharedLink(path: Path, signal?: AbortSignal) {
     return this.#script.run('sharedLink', path, signal, () => this.#links.get(this.#store.existing(path).id));
   }
@@ -362,29 +368,6 @@ export function at(text: string): Path {
 
 async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
   if (bytes.byteLength > 0) yield bytes;
-}
-
-/** Reads all of `body`. Throws `incomplete` when it is not `sizeBytes` long. */
-async function collected(
-  body: AsyncIterable<Uint8Array>,
-  sizeBytes: number | undefined,
-  signal: AbortSignal,
-): Promise<Uint8Array> {
-  const reader = new BodyReader(body, signal);
-  try {
-    const pieces: Uint8Array[] = [];
-    let receivedBytes = 0;
-    for (let piece = await reader.next(); piece; piece = await reader.next()) {
-      pieces.push(Uint8Array.from(piece));
-      receivedBytes += piece.length;
-      if (receivedBytes > (sizeBytes ?? receivedBytes)) break;
-    }
-    if (receivedBytes !== (sizeBytes ?? receivedBytes))
-      throw new ApiError('incomplete', `${sizeBytes} bytes were announced and ${receivedBytes} came`);
-    return Buffer.concat(pieces);
-  } finally {
-    reader.close();
-  }
 }
 
 /** Rejects with the signal's reason when it fires. */

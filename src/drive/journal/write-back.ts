@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { Path } from '../../util/path.ts';
 import type { Fault } from '../errors.ts';
-import type { Files, FolderEntry } from '../files.ts';
+import type { Files, FolderEntry, NameSearch } from '../files.ts';
 import { PathLocks } from '../path-locks.ts';
 import type { Spool } from '../spool/spool.ts';
 import { JOURNAL_LIMITS, JournalCapacity, type JournalLimits } from './capacity.ts';
@@ -17,11 +17,14 @@ import { JournaledRemover } from './journaled-remover.ts';
 import { Overlay } from './overlay.ts';
 import { isNewId, OverlayEntries } from './overlay-entries.ts';
 import { PendingFile, PendingFiles } from './pending-files.ts';
+import { createPendingSearch } from './pending-search.ts';
 import { Sender } from './sender.ts';
 
 export interface WriteBackParts {
   /** The tree below, whose writes are committed at the service when they return. */
   readonly base: Files;
+  /** The search of the tree below. */
+  readonly nameSearch: NameSearch;
   readonly journal: Journal;
   readonly state: DriveState;
   readonly clock: Clock;
@@ -67,6 +70,7 @@ export interface PendingWrites {
 /** A drive whose writes are acknowledged when they are in the journal. */
 export interface WriteBack {
   readonly files: Files;
+  readonly nameSearch: NameSearch;
   /** The state for the protocol: properties are found under every id that clients have seen. */
   readonly state: DriveState;
   readonly pending: PendingWrites;
@@ -115,6 +119,7 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   for (const file of pending.all()) sender.offer(file);
   return {
     files,
+    nameSearch: createPendingSearch(parts.nameSearch, pending, shown),
     state: ids.follow(state),
     pending: pendingWrites({ ...parts, pending, sender, turns }),
     depth,

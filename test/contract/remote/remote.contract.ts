@@ -10,6 +10,7 @@ import {
   type RemoteUnderTest,
   remoteUnderTest,
 } from './remote-under-test.ts';
+import { searchContract } from './search.contract.ts';
 import { treeContract } from './tree.contract.ts';
 import { writeContract } from './write.contract.ts';
 
@@ -25,6 +26,7 @@ export function remoteContract(
     writeContract(drive);
     treeContract(drive);
     linksContract(drive);
+    searchContract(drive);
     more(drive);
 
     test('quota counts the bytes of a new file', async () => {
