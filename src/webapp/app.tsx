@@ -5,6 +5,7 @@ import type { Asked, Command } from './commands.ts';
 import { DavFailure, type Item, relocate, remove } from './dav.ts';
 import { DropArea } from './drop-area.tsx';
 import { filesOf } from './dropped.ts';
+import { Editor } from './editor.tsx';
 import { Empty } from './empty.tsx';
 import { DRAGGED_TYPE, FileList, type View } from './file-list.tsx';
 import { type Folder, failureText, useFolder, usePath } from './folder.ts';
@@ -71,6 +72,7 @@ function FolderPage(props: FolderPageProps) {
   const [selection, setSelection] = useState<Selection>(NOTHING_SELECTED);
   const [asked, setAsked] = useState<Asked>();
   const [previewed, setPreviewed] = useState<Item>();
+  const [edited, setEdited] = useState<string>();
   const [problem, setProblem] = useState<string>();
   const filtered = query === undefined ? filter : '';
   const shown = useMemo(() => arranged(items ?? [], order, filtered), [items, order, filtered]);
@@ -175,14 +177,20 @@ function FolderPage(props: FolderPageProps) {
         onDone={reload}
         onClose={() => setAsked(undefined)}
         onRemove={() => void forEach(chosen, 'changedMeanwhile', remove)}
+        onEdit={setEdited}
       />
       {previewed && (
         <Preview
           item={previewed}
           onStep={(by) => setPreviewed(neighbour(shown, previewed, by))}
+          onEdit={() => {
+            setPreviewed(undefined);
+            setEdited(previewed.path);
+          }}
           onClose={() => setPreviewed(undefined)}
         />
       )}
+      {edited !== undefined && <Editor path={edited} onSaved={reload} onClose={() => setEdited(undefined)} />}
     </DropArea>
   );
 }

@@ -3,7 +3,8 @@ import { createFolder, DavFailure, type Item, relocate } from './dav.ts';
 import { ConfirmDialog, FolderDialog, NameDialog } from './dialogs.tsx';
 import { failureText } from './folder.ts';
 import { t } from './messages.ts';
-import { join, parentOf } from './paths.ts';
+import { join, nameOf, parentOf } from './paths.ts';
+import { createTextFile } from './text-file.ts';
 
 interface AskingProps {
   readonly asked: Asked | undefined;
@@ -13,10 +14,12 @@ interface AskingProps {
   readonly onDone: () => void;
   readonly onClose: () => void;
   readonly onRemove: () => void;
+  /** Opens a new text file. */
+  readonly onEdit: (path: string) => void;
 }
 
 /** The dialog of the command that needs an answer. */
-export function Asking({ asked, path, chosen, relocateTo, onDone, onClose, onRemove }: AskingProps) {
+export function Asking({ asked, path, chosen, relocateTo, onDone, onClose, onRemove, onEdit }: AskingProps) {
   const [only] = chosen;
   /** Returns why `work` failed, in words for the name that was given. */
   const tried = async (name: string, work: () => Promise<void>): Promise<string | undefined> => {
@@ -37,6 +40,22 @@ export function Asking({ asked, path, chosen, relocateTo, onDone, onClose, onRem
         action={t('create')}
         name=""
         onName={(name) => tried(name, () => createFolder(join(path, name)))}
+        onClose={onClose}
+      />
+    );
+  if (asked === 'new-text')
+    return (
+      <NameDialog
+        title={t('newText')}
+        label={t('newTextName')}
+        action={t('create')}
+        name=""
+        onName={async (name) => {
+          const made = join(path, name.includes('.') ? name : `${name}.txt`);
+          const failure = await tried(nameOf(made), () => createTextFile(made));
+          if (failure === undefined) onEdit(made);
+          return failure;
+        }}
         onClose={onClose}
       />
     );

@@ -6,19 +6,19 @@ import { Sign } from './icons.tsx';
 import { kindOf } from './kinds.ts';
 import { t } from './messages.ts';
 import { addressOf } from './paths.ts';
-
-/** A longer text would stop the browser for seconds, in bytes. */
-const TEXT_BYTES_MAX = 1024 * 1024;
+import { TEXT_BYTES_MAX } from './text-file.ts';
 
 interface Props {
   readonly item: Item;
   readonly onStep: (by: 1 | -1) => void;
+  readonly onEdit: () => void;
   readonly onClose: () => void;
 }
 
 /** Shows one file over the page; the arrow keys go on to the next. */
-export function Preview({ item, onStep, onClose }: Props) {
+export function Preview({ item, onStep, onEdit, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const isEditable = kindOf(item.name) === 'text' && isShort(item);
   useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog
@@ -36,6 +36,12 @@ export function Preview({ item, onStep, onClose }: Props) {
       <header>
         <h2>{item.name}</h2>
         <span class="size">{sizeText(item.sizeBytes ?? 0)}</span>
+        {isEditable && (
+          <button type="button" class="button" onClick={onEdit}>
+            <Sign name="rename" />
+            {t('edit')}
+          </button>
+        )}
         <a class="button" href={addressOf(item.path, 'file')} download={item.name}>
           <Sign name="download" />
           {t('download')}
@@ -76,9 +82,9 @@ function Content({ item }: { readonly item: Item }) {
 
 function Text({ item }: { readonly item: Item }) {
   const [text, setText] = useState<string>();
-  const isShort = (item.sizeBytes ?? 0) <= TEXT_BYTES_MAX;
+  const isShown = isShort(item);
   useEffect(() => {
-    if (!isShort) return;
+    if (!isShown) return;
     const controller = new AbortController();
     const { signal } = controller;
     readText(item.path, signal).then(
@@ -86,8 +92,12 @@ function Text({ item }: { readonly item: Item }) {
       (error: unknown) => !signal.aborted && setText(failureText(error)),
     );
     return () => controller.abort();
-  }, [item, isShort]);
-  if (!isShort) return <p class="note">{t('tooLargeToShow')}</p>;
+  }, [item, isShown]);
+  if (!isShown) return <p class="note">{t('tooLargeToShow')}</p>;
   // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it
   return <pre tabIndex={0}>{text ?? t('loading')}</pre>;
+}
+
+function isShort({ sizeBytes = 0 }: Item): boolean {
+  return sizeBytes <= TEXT_BYTES_MAX;
 }

@@ -37,6 +37,7 @@ export function Toolbar(props: Props) {
         <div class="actions">
           <UploadButton {...props} />
           <Action sign="folder" label={t('newFolder')} onPress={() => onCommand('new-folder')} />
+          <Action sign="text" label={t('newText')} onPress={() => onCommand('new-text')} />
         </div>
       ) : (
         <div class="actions">
