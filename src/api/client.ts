@@ -8,6 +8,7 @@ import { type AccountCalls, accountOf } from './current-account.ts';
 import { downloadsOf } from './download.ts';
 import { DriveRoot } from './drive-root.ts';
 import { ApiError } from './errors.ts';
+import { historyOf } from './history.ts';
 import { Http, type HttpTimeouts } from './http.ts';
 import { listingOf } from './list-folder.ts';
 import { CallQueue, type Lane, type LaneDepth } from './queue.ts';
@@ -94,6 +95,7 @@ export function remoteOf(
     ...writesOf(client, uploadLimits),
     ...treeOf(client),
     ...searchOf(client),
+    ...historyOf(client),
     ...sharingOf(client),
     ...accountOf(client),
   };

@@ -24,6 +24,7 @@ const API_FAILURES = [
   'link-exists',
   'link-settings',
   'link-gone',
+  'revision-gone',
   'not-allowed',
   'unauthorized',
   'rate-limited',

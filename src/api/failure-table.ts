@@ -14,8 +14,10 @@ import type {
   ListFolderContinueError,
   ListFolderError,
   ListFolderLongpollError,
+  ListRevisionsError,
   LookupError,
   RelocationError,
+  RestoreError,
   Tag,
   UploadError,
   UploadSessionAppendError,
@@ -130,6 +132,14 @@ const SEARCH: Record<Exclude<TagOf<SearchError>, Holder>, ApiFailure> = {
   internal_error: 'unavailable',
 };
 
+/** list_revisions, restore */
+const HISTORY: Record<Exclude<TagOf<ListRevisionsError | RestoreError>, Holder>, ApiFailure> = {
+  invalid_before_rev: 'bad-request',
+  before_rev_not_supported: 'bad-request',
+  invalid_revision: 'revision-gone',
+  in_progress: 'rate-limited',
+};
+
 type LinkError =
   | CreateSharedLinkWithSettingsError
   | ListSharedLinksError
@@ -154,7 +164,7 @@ const LINK: Record<Exclude<TagOf<LinkError>, Holder>, ApiFailure> = {
   shared_link_malformed: 'link-gone',
 };
 
-const GENERAL = table({ ...LOOKUP, ...WRITE, ...TREE, ...CONTENT, ...SEARCH, ...LINK });
+const GENERAL = table({ ...LOOKUP, ...WRITE, ...TREE, ...CONTENT, ...SEARCH, ...HISTORY, ...LINK });
 
 type SessionError =
   | UploadSessionStartError

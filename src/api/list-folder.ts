@@ -15,7 +15,7 @@ import { UnknownKind } from './drive-root.ts';
 import { ApiError } from './errors.ts';
 import { askedWaitMs } from './failure.ts';
 import type { Lane } from './queue.ts';
-import type { Change, Entry, EntryLocation, Page, Remote } from './remote.ts';
+import type { Change, Entry, EntryLocation, ListOptions, Page, Remote } from './remote.ts';
 import { parsed, rpcRequest } from './request.ts';
 import type { Trouble } from './retry.ts';
 
@@ -111,10 +111,14 @@ interface ListingClient extends Client {
 async function* pagesOf(
   client: ListingClient,
   folder: Path,
-  options: { readonly recursive: boolean; readonly ahead?: boolean },
+  options: ListOptions,
   signal: AbortSignal | undefined,
 ): AsyncIterable<Page> {
-  const arg = { ...scopeOf(client, folder, options.recursive), limit: PAGE_ENTRIES };
+  const arg = {
+    ...scopeOf(client, folder, options.recursive),
+    ...(options.withDeleted && { include_deleted: true }),
+    limit: PAGE_ENTRIES,
+  };
   const how: PageOptions = {
     lane: options.ahead ? 'prefetch' : 'metadata',
     signal,

@@ -51,6 +51,26 @@ export interface Page {
   readonly hasMore: boolean;
 }
 
+/** The revisions of a file at one path. */
+export interface Revisions {
+  /** Newest first. */
+  readonly files: readonly FileEntry[];
+  /** Whether the service has older ones too. */
+  readonly hasMore: boolean;
+  /** Whether nothing is at the path now. */
+  readonly isDeleted: boolean;
+  /** Time of the deletion, in ms since 1970; absent where the service gives none. */
+  readonly deletedMs?: number;
+}
+
+export interface ListOptions {
+  readonly recursive: boolean;
+  /** Marks a prefetch, which lets all other calls go first. */
+  readonly ahead?: boolean;
+  /** Adds a `deleted` change for each path that had an entry once. */
+  readonly withDeleted?: boolean;
+}
+
 export interface Download extends ByteSource {
   /** The file in the revision of the bytes. */
   readonly file: FileEntry;
@@ -125,13 +145,9 @@ export interface Remote {
   /**
    * `list_folder` (+ `continue`): the children of `folder`, or with `recursive` everything below it. Throws
    * `not-found`, `not-folder`, or `reset` when the listing must be started again. When a name comes twice, the later
-   * entry counts. `ahead` marks a prefetch, which lets all other calls go first.
+   * entry counts.
    */
-  list(
-    folder: Path,
-    options: { readonly recursive: boolean; readonly ahead?: boolean },
-    signal?: AbortSignal,
-  ): AsyncIterable<Page>;
+  list(folder: Path, options: ListOptions, signal?: AbortSignal): AsyncIterable<Page>;
   /** `list_folder/get_latest_cursor`: a cursor for all later changes in the drive. */
   latestCursor(signal?: AbortSignal): Promise<string>;
   /** `list_folder/longpoll`: resolves with `true` when something changed, with `false` after about `timeoutMs`. */
@@ -186,6 +202,16 @@ export interface Remote {
    * without it, it is asked for first.
    */
   move(from: Path, to: Path, signal?: AbortSignal, id?: string): Promise<Entry>;
+  /**
+   * `list_revisions`: at most `limit` revisions of the file that is at `path` or was last there. `limit` is at most 100.
+   * Throws `not-found`, and `not-file` for a folder, also for a deleted one.
+   */
+  revisions(path: Path, limit: number, signal?: AbortSignal): Promise<Revisions>;
+  /**
+   * `restore`: stores the content of an old revision as a new one of the file at `path`, and creates missing folders
+   * above it. Throws `revision-gone` unless `rev` is a revision of that file, and `conflict-folder`.
+   */
+  restore(path: Path, rev: string, signal?: AbortSignal): Promise<FileEntry>;
   /** `get_space_usage`. Returns `undefined` when the service names no limit. */
   quota(signal?: AbortSignal): Promise<Quota | undefined>;
   /**

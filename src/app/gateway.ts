@@ -75,7 +75,9 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
   const { drives, embedded, blockCacheBytes, memory } = served;
   const gauges = () => [...drives.values()].map((drive) => drive.gauges());
   metrics.watch({ drives: gauges, blockCacheBytes });
-  const exposed = new Map([...drives].map(([name, { files }]) => [name, { files, state: files.state }]));
+  const exposed = new Map(
+    [...drives].map(([name, { files }]) => [name, { files, history: files.history, state: files.state }]),
+  );
   const webApp = openWebApp(join(PACKAGE_ROOT, 'dist/webapp'));
   const links = embedded && createLinkProxy(embedded.url, log);
   return startGatewayServer({

@@ -1,7 +1,8 @@
 import { answerJson, type Route } from './route.ts';
 
-/** `drive`: whose drive the page shows. */
+/** `drive`: whose drive the page shows, and whether a deletion there can be undone. */
 export const driveInfo: Route = {
   method: 'GET',
-  run: ({ exchange, user, drive }) => answerJson(exchange, { user: user ?? null, drive: drive.name }),
+  run: ({ exchange, user, drive: { name, history } }) =>
+    answerJson(exchange, { user: user ?? null, drive: name, keepsDeleted: history.keepsDeleted }),
 };

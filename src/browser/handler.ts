@@ -5,6 +5,7 @@ import { answerFailure } from '../dav/failures.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { driveInfo } from './drive-info.ts';
+import { restore, trash, undelete, version, versions } from './history.ts';
 import { type Drive, Input, type Route } from './route.ts';
 import { search } from './search.ts';
 import { zip } from './zip.ts';
@@ -20,6 +21,11 @@ const ROUTES: ReadonlyMap<string, Route> = new Map([
   ['drive', driveInfo],
   ['search', search],
   ['zip', zip],
+  ['versions', versions],
+  ['version', version],
+  ['restore', restore],
+  ['trash', trash],
+  ['undelete', undelete],
 ]);
 
 export interface BrowserHandlerOptions {

@@ -1,6 +1,7 @@
 import { DavError } from '../dav/errors.ts';
 import type { Exchange } from '../dav/exchange.ts';
 import type { Files, NameSearch } from '../drive/files.ts';
+import type { History } from '../drive/history.ts';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -10,6 +11,7 @@ import { type Path, PathError, pathOf } from '../util/path.ts';
 export interface Drive {
   readonly name: string;
   readonly files: Files & NameSearch;
+  readonly history: History;
   readonly state: DriveState;
 }
 

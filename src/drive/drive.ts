@@ -12,6 +12,7 @@ import { Freshness, TreeCache } from './cache/tree-cache.ts';
 import type { BlockCache } from './content/block-cache.ts';
 import { createContentReader } from './content/content-reader.ts';
 import type { Files, NameSearch } from './files.ts';
+import type { History } from './history.ts';
 import type { JournalLimits } from './journal/capacity.ts';
 import { type JournalDepth, openWriteBack, type PendingWrites } from './journal/write-back.ts';
 import { LocalFiles } from './local-files.ts';
@@ -23,6 +24,7 @@ import { Placeholders } from './placeholders.ts';
 import { QuotaCache } from './quota-cache.ts';
 import { type Spool, writeSpooled } from './spool/spool.ts';
 import { StateCollector } from './state-collector.ts';
+import { FileHistory } from './tree/file-history.ts';
 import { IntentLog } from './tree/intent-log.ts';
 import { KeptState } from './tree/kept-state.ts';
 import { LocalMover } from './tree/local-mover.ts';
@@ -69,6 +71,7 @@ export interface DriveStatus {
 }
 
 export interface OpenDrive extends Files, NameSearch {
+  readonly history: History;
   /** The state for the protocol layer. */
   readonly state: DriveState;
   status(): DriveStatus;
@@ -159,7 +162,11 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     ...{ remote, metadata, placeholders, times, locks, reader, log },
     ...{ remover, replacer, intentLog, intents, localMover },
   });
-  const operations = { reader, writer, remover, mover, recovery, intentLog };
+  const history = new FileHistory({
+    ...{ remote, metadata, localFiles, placeholders, content, reader, times, locks, quota },
+    keepsDeleted: options.deletePolicy !== 'permanent',
+  });
+  const operations = { reader, writer, remover, mover, history, recovery, intentLog };
   const tree = createTree({ ...operations, localFiles, placeholders, quota, remote });
   const nameSearch = createNameSearch({ remote, metadata, localFiles, times });
 
@@ -200,6 +207,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   return {
     ...(writeBack?.files ?? { ...tree, write: writeSpooled(tree.write, options.spool) }),
     ...(writeBack?.nameSearch ?? nameSearch),
+    history: writeBack?.history ?? tree.history,
     state: writeBack?.state ?? state,
     pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },

@@ -18,10 +18,11 @@ import { useSearch } from './search.ts';
 import { MoreFound, SearchBar } from './search-bar.tsx';
 import { type Keys, NOTHING_SELECTED, type Selection, selected } from './selection.ts';
 import { Toolbar } from './toolbar.tsx';
+import { type Undo, UndoBar, useUndo } from './undo.tsx';
 import { UploadPanel } from './upload-panel.tsx';
 import type { NewFile } from './uploads.ts';
+import { type Drive, useDrive } from './use-drive.ts';
 import { useUploads } from './use-uploads.ts';
-import { useUser } from './use-user.ts';
 import { downloadZip } from './zip.ts';
 
 /** The drive in a browser: one folder at a time, and the uploads into all of them. */
@@ -31,12 +32,13 @@ export function App() {
   const [order, setOrder] = useState<Order>({ by: 'name', isDescending: false });
   const [view, setView] = useState<View>('list');
   const [uploads, queue] = useUploads(path, reload);
-  const user = useUser();
+  const drive = useDrive();
+  const undo = useUndo(reload);
   return (
     <>
       <FolderPage
         key={path}
-        {...{ path, open, items, failure, reload, order, view, user }}
+        {...{ path, open, items, failure, reload, order, view, drive, undo }}
         onOrder={setOrder}
         onView={setView}
         onFiles={(files) => queue.add(files, path)}
@@ -51,8 +53,8 @@ interface FolderPageProps extends Folder {
   readonly open: (path: string) => void;
   readonly order: Order;
   readonly view: View;
-  /** `undefined` on a drive without a login. */
-  readonly user: string | undefined;
+  readonly drive: Drive;
+  readonly undo: Undo;
   readonly onOrder: (order: Order) => void;
   readonly onView: (view: View) => void;
   readonly onFiles: (files: readonly NewFile[]) => void;
@@ -60,7 +62,7 @@ interface FolderPageProps extends Folder {
 
 /** One folder, and what can be done with its files. Another folder is another page: nothing selected is left over. */
 function FolderPage(props: FolderPageProps) {
-  const { path, open, order, view, onFiles } = props;
+  const { path, open, order, view, drive, undo, onFiles } = props;
   const [filter, setFilter] = useState('');
   const [query, setQuery] = useState<string>();
   const found = useSearch(query);
@@ -109,6 +111,14 @@ function FolderPage(props: FolderPageProps) {
   };
   const relocateTo = (how: 'MOVE' | 'COPY', folder: string) =>
     forEach(chosen, 'nameTaken', (item) => relocate(how, item, join(folder, item.name)));
+  const removeChosen = async () => {
+    const removed: Item[] = [];
+    await forEach(chosen, 'changedMeanwhile', async (item) => {
+      await remove(item, { isRecoverable: drive.keepsDeleted });
+      removed.push(item);
+    });
+    if (drive.keepsDeleted && removed.length > 0) undo.offer(removed);
+  };
   const run = (command: Command) => {
     if (command === 'download') download(query === undefined ? path : '/', chosen, setProblem);
     else setAsked(command);
@@ -123,6 +133,8 @@ function FolderPage(props: FolderPageProps) {
         <Breadcrumbs path={path} onOpen={openFolder} />
         <Toolbar
           selectedCount={chosen.length}
+          hasTrash={drive.keepsDeleted}
+          hasVersions={chosen.length === 1 && chosen[0]?.kind === 'file'}
           view={view}
           filter={filter}
           onCommand={run}
@@ -138,6 +150,7 @@ function FolderPage(props: FolderPageProps) {
             {problem}
           </p>
         )}
+        <UndoBar undo={undo} />
       </header>
       <main>
         {shown.length > 0 && (
@@ -170,13 +183,14 @@ function FolderPage(props: FolderPageProps) {
               ? t('items', items.length)
               : t('itemsOf', shown.length, items.length))}
         </span>
-        {props.user !== undefined && <span>{t('signedInAs', props.user)}</span>}
+        {drive.user !== undefined && <span>{t('signedInAs', drive.user)}</span>}
       </footer>
       <Asking
         {...{ asked, path, chosen, relocateTo }}
+        keepsDeleted={drive.keepsDeleted}
         onDone={reload}
         onClose={() => setAsked(undefined)}
-        onRemove={() => void forEach(chosen, 'changedMeanwhile', remove)}
+        onRemove={() => void removeChosen()}
         onEdit={setEdited}
       />
       {previewed && (

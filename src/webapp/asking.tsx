@@ -5,11 +5,15 @@ import { failureText } from './folder.ts';
 import { t } from './messages.ts';
 import { join, nameOf, parentOf } from './paths.ts';
 import { createTextFile } from './text-file.ts';
+import { TrashDialog } from './trash-dialog.tsx';
+import { VersionsDialog } from './versions-dialog.tsx';
 
 interface AskingProps {
   readonly asked: Asked | undefined;
   readonly path: string;
   readonly chosen: readonly Item[];
+  /** Whether a deletion can be undone. */
+  readonly keepsDeleted: boolean;
   readonly relocateTo: (how: 'MOVE' | 'COPY', folder: string) => Promise<void>;
   readonly onDone: () => void;
   readonly onClose: () => void;
@@ -19,7 +23,9 @@ interface AskingProps {
 }
 
 /** The dialog of the command that needs an answer. */
-export function Asking({ asked, path, chosen, relocateTo, onDone, onClose, onRemove, onEdit }: AskingProps) {
+export function Asking(props: AskingProps) {
+  const { asked, path, chosen, keepsDeleted } = props;
+  const { relocateTo, onDone, onClose, onRemove, onEdit } = props;
   const [only] = chosen;
   /** Returns why `work` failed, in words for the name that was given. */
   const tried = async (name: string, work: () => Promise<void>): Promise<string | undefined> => {
@@ -59,7 +65,9 @@ export function Asking({ asked, path, chosen, relocateTo, onDone, onClose, onRem
         onClose={onClose}
       />
     );
+  if (asked === 'trash') return <TrashDialog folder={path} onRestored={onDone} onClose={onClose} />;
   if (!only) return null;
+  if (asked === 'versions') return <VersionsDialog item={only} onRestored={onDone} onClose={onClose} />;
   if (asked === 'rename')
     return (
       <NameDialog
@@ -75,7 +83,7 @@ export function Asking({ asked, path, chosen, relocateTo, onDone, onClose, onRem
     return (
       <ConfirmDialog
         title={chosen.length === 1 ? t('removeOne', only.name) : t('removeMany', chosen.length)}
-        text={t('removeWarning')}
+        text={t(keepsDeleted ? 'removeKept' : 'removeWarning')}
         action={t('remove')}
         onConfirm={onRemove}
         onClose={onClose}

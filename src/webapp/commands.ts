@@ -1,5 +1,14 @@
 /** What can be done in a folder, or with its selected items. */
-export type Command = 'new-folder' | 'new-text' | 'rename' | 'move' | 'copy' | 'download' | 'remove';
+export type Command =
+  | 'new-folder'
+  | 'new-text'
+  | 'trash'
+  | 'rename'
+  | 'move'
+  | 'copy'
+  | 'download'
+  | 'versions'
+  | 'remove';
 
-/** The commands that need an answer first. */
+/** The commands that need an answer first, or show something. */
 export type Asked = Exclude<Command, 'download'>;

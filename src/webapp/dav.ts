@@ -51,9 +51,16 @@ export async function relocate(how: 'MOVE' | 'COPY', item: Item, to: string): Pr
   await send(how, addressOf(item.path, item.kind), { headers: { Destination, Overwrite: 'F' } });
 }
 
-/** Removes `item`; a file only if it is unchanged. Throws `DavFailure`. */
-export async function remove({ kind, path, etag }: Item): Promise<void> {
-  await send('DELETE', addressOf(path, kind), { headers: etag === undefined ? {} : { 'If-Match': etag } });
+/** Removes `item`; a file only if it is unchanged. `isRecoverable`: so that it can be undone. Throws `DavFailure`. */
+export async function remove(
+  { kind, path, etag }: Item,
+  { isRecoverable }: { readonly isRecoverable: boolean },
+): Promise<void> {
+  const headers = {
+    ...(etag !== undefined && { 'If-Match': etag }),
+    ...(isRecoverable && { Prefer: 'recoverable' }),
+  };
+  await send('DELETE', addressOf(path, kind), { headers });
 }
 
 /** Returns the text of a file. Throws `DavFailure`. */

@@ -12,7 +12,7 @@ interface DialogProps {
 }
 
 /** A dialog over the page. Escape and a click beside it close it. */
-function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   // Before the next key: it belongs to the dialog.

@@ -5,9 +5,20 @@ const API = '/.davgate/api/';
 
 type Values = Readonly<Record<string, string>>;
 
+/** Returns the address of a function that changes nothing. */
+export function addressOfFunction(name: string, values: Values = {}): string {
+  return `${API}${name}?${new URLSearchParams(values).toString()}`;
+}
+
 /** Calls a function that changes nothing, and returns its answer. Throws `DavFailure`. */
 export async function ask<Answer>(name: string, values: Values = {}, signal?: AbortSignal): Promise<Answer> {
-  const query = new URLSearchParams(values).toString();
-  const answer = await send('GET', `${API}${name}?${query}`, signal ? { signal } : {});
+  const answer = await send('GET', addressOfFunction(name, values), signal ? { signal } : {});
+  return answer.json();
+}
+
+/** Calls a function that changes something, and returns its answer. Throws `DavFailure`. */
+export async function call<Answer>(name: string, values: Values): Promise<Answer> {
+  const headers = { 'Content-Type': 'application/json' };
+  const answer = await send('POST', `${API}${name}`, { headers, body: JSON.stringify(values) });
   return answer.json();
 }

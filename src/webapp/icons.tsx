@@ -39,6 +39,8 @@ const SIGNS = {
   copy: 'M8 8h12v12H8zM16 8V4H4v12h4',
   download: 'M12 4v12M7 11l5 5 5-5M4 20h16',
   remove: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13',
+  versions: 'M12 7v5l3 2M4.5 9A8 8 0 1 1 4 12M4 5v4h4',
+  trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M12 17v-6M9.5 13.5L12 11l2.5 2.5',
   close: 'M6 6l12 12M18 6L6 18',
   list: 'M8 5h12M8 12h12M8 19h12M3.5 5h.01M3.5 12h.01M3.5 19h.01',
   grid: 'M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h6v6h-6z',

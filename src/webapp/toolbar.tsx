@@ -7,6 +7,10 @@ import { t } from './messages.ts';
 
 interface Props {
   readonly selectedCount: number;
+  /** Whether what was deleted from the folder can be restored. */
+  readonly hasTrash: boolean;
+  /** Whether the selection is one file. */
+  readonly hasVersions: boolean;
   readonly view: View;
   readonly filter: string;
   readonly onCommand: (command: Command) => void;
@@ -20,7 +24,8 @@ interface Props {
 
 /** The buttons of the folder, or those of the selection. */
 export function Toolbar(props: Props) {
-  const { selectedCount, view, filter, onCommand, onClear, onView, onFilter, onSearch } = props;
+  const { selectedCount, hasTrash, hasVersions, view, filter } = props;
+  const { onCommand, onClear, onView, onFilter, onSearch } = props;
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const focus = (event: KeyboardEvent) => {
@@ -38,9 +43,10 @@ export function Toolbar(props: Props) {
           <UploadButton {...props} />
           <Action sign="folder" label={t('newFolder')} onPress={() => onCommand('new-folder')} />
           <Action sign="text" label={t('newText')} onPress={() => onCommand('new-text')} />
+          {hasTrash && <Action sign="trash" label={t('trash')} onPress={() => onCommand('trash')} />}
         </div>
       ) : (
-        <div class="actions">
+        <div class="actions chosen">
           <button type="button" class="button plain" aria-label={t('clearSelection')} onClick={onClear}>
             <Sign name="close" />
           </button>
@@ -53,6 +59,9 @@ export function Toolbar(props: Props) {
           )}
           <Action sign="move" label={t('moveTo')} onPress={() => onCommand('move')} />
           <Action sign="copy" label={t('copyTo')} onPress={() => onCommand('copy')} />
+          {hasVersions && (
+            <Action sign="versions" label={t('versions')} onPress={() => onCommand('versions')} />
+          )}
           <Action sign="remove" label={t('remove')} onPress={() => onCommand('remove')} />
         </div>
       )}

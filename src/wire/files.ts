@@ -366,7 +366,8 @@ export type RelocationError =
   | Nested<'cant_move_into_vault', Tag<'is_shared_folder' | 'other'>>
   | Nested<'cant_move_into_family', Tag<'is_shared_folder' | 'other'>>;
 
-/** list_revisions */
+// ---- files/list_revisions, files/restore
+
 export interface ListRevisionsArg {
   readonly path: string;
   /** Default 10, maximum 100. */
@@ -375,7 +376,24 @@ export interface ListRevisionsArg {
 
 export interface ListRevisionsResult {
   readonly is_deleted: boolean;
+  /** Present if the file was deleted. */
+  readonly server_deleted?: Timestamp;
   /** Newest first. */
   readonly entries: readonly FileMetadata[];
   readonly has_more: boolean;
 }
+
+export type ListRevisionsError =
+  | PathLookupError
+  | Tag<'invalid_before_rev' | 'before_rev_not_supported' | 'other'>;
+
+/** The result is FileMetadata, of a new revision. */
+export interface RestoreArg {
+  readonly path: string;
+  readonly rev: string;
+}
+
+export type RestoreError =
+  | Nested<'path_lookup', LookupError>
+  | Nested<'path_write', WriteError>
+  | Tag<'invalid_revision' | 'in_progress' | 'other'>;

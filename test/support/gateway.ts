@@ -124,7 +124,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     ...(staleMs !== undefined && { staleMs }),
     ...(writeBack && { journal: await journals.drive('d') }),
   });
-  const drives = new Map([['d', { files, state: files.state }]]);
+  const drives = new Map([['d', { files, history: files.history, state: files.state }]]);
   const listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,

@@ -1,11 +1,13 @@
 import { CallAvailability } from '../../src/api/caller.ts';
 import { ApiError, type ApiFailure } from '../../src/api/errors.ts';
 import type {
+  Change,
   Entry,
   EntryLocation,
   FileEntry,
   FolderEntry,
   LinkSettings,
+  ListOptions,
   Page,
   Quota,
   Remote,
@@ -170,27 +172,27 @@ export class MemoryRemote implements Remote {
 
   async *list(
     folder: Path,
-    { recursive }: { recursive: boolean },
+    { recursive, withDeleted = false }: ListOptions,
     signal?: AbortSignal,
   ): AsyncIterable<Page> {
-    const children = await this.#script.run('list', folder, signal, () => {
+    const found = await this.#script.run('list', folder, signal, (): Change[] => {
       const at = this.#store.at(folder);
       if (folder !== ROOT && !at) throw new ApiError('not-found', `${folder} is not there`);
       if (at?.kind === 'file') throw new ApiError('not-folder', `${folder} is a file`);
-      return this.#store
-        .within(folder)
-        .filter(({ path }) => recursive || keyOf(parentOf(path)) === keyOf(folder));
+      const isListed = (path: Path) => recursive || keyOf(parentOf(path)) === keyOf(folder);
+      const entries = this.#store.within(folder).filter(({ path }) => isListed(path));
+      const deleted = withDeleted ? this.#store.past.deletedWithin(folder).filter(isListed) : [];
+      return [
+        ...entries.map((entry) => ({ kind: 'put', entry }) as const),
+        ...deleted.map((path) => ({ kind: 'deleted', path }) as const),
+      ];
     });
     let start = 0;
     do {
-      const entries = children.slice(start, start + this.pageEntries);
+      const changes = found.slice(start, start + this.pageEntries);
       start += this.pageEntries;
-      yield {
-        changes: entries.map((entry) => ({ kind: 'put', entry })),
-        cursor: `${this.#store.changes.length}`,
-        hasMore: start < children.length,
-      };
-    } while (start < children.length);
+      yield { changes, cursor: `${this.#store.changes.length}`, hasMore: start < found.length };
+    } while (start < found.length);
   }
 
   latestCursor(signal?: AbortSignal) {
@@ -300,6 +302,14 @@ export class MemoryRemote implements Remote {
   readonly move = (from: Path, to: Path, signal?: AbortSignal) => {
     return this.#script.run('move', `${from} → ${to}`, signal, () => this.#store.relocate(from, to, true));
   };
+
+  revisions(path: Path, limit: number, signal?: AbortSignal) {
+    return this.#script.run('revisions', path, signal, () => this.#store.revisions(path, limit));
+  }
+
+  restore(path: Path, rev: string, signal?: AbortSignal) {
+    return this.#script.run('restore', path, signal, () => this.#store.restore(path, rev));
+  }
 
   quota(signal?: AbortSignal) {
     return this.#script.run('quota', ROOT, signal, (): Quota | undefined => {

@@ -1,8 +1,9 @@
 import { ApiError } from '../../src/api/errors.ts';
-import type { Change, Entry, FileEntry, FolderEntry } from '../../src/api/remote.ts';
+import type { Change, Entry, FileEntry, FolderEntry, Revisions } from '../../src/api/remote.ts';
 import type { CommitOptions } from '../../src/api/write/upload-calls.ts';
 import { contentHashOf } from '../../src/util/content-hash.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../../src/util/path.ts';
+import { MemoryPast } from './memory-past.ts';
 
 interface Stored {
   readonly entry: Entry;
@@ -15,6 +16,7 @@ const EMPTY = new Uint8Array(0);
 export class MemoryStore {
   /** All changes. Their number is the cursor. */
   readonly changes: Change[] = [];
+  readonly past = new MemoryPast();
   readonly #tree = new Map<string, Stored>();
   /** Contents by revision. */
   readonly #contents = new Map<string, Uint8Array>();
@@ -133,15 +135,39 @@ export class MemoryStore {
 
   remove(path: Path): void {
     const entry = this.existing(path);
-    for (const each of [entry, ...this.within(path)]) this.#tree.delete(keyOf(each.path));
+    for (const each of [entry, ...this.within(path)]) {
+      this.#tree.delete(keyOf(each.path));
+      this.past.deleted(each.path, this.#nowMs);
+    }
     this.#tell({ kind: 'deleted', path: entry.path });
   }
 
   /** Removes the item at `path` with all of its revisions. */
   removeForGood(path: Path): void {
-    for (const entry of [this.existing(path), ...this.within(path)])
-      if (entry.kind === 'file') this.#contents.delete(entry.rev);
+    const all = [this.existing(path), ...this.within(path)];
+    for (const entry of all) if (entry.kind === 'file') this.#contents.delete(entry.rev);
     this.remove(path);
+    for (const entry of all) this.past.forget(entry.path);
+  }
+
+  revisions(path: Path, limit: number): Revisions {
+    const { files, ...known } = this.past.revisions(path);
+    return { ...known, files: files.slice(0, limit), hasMore: files.length > limit };
+  }
+
+  restore(path: Path, rev: string): FileEntry {
+    const old = this.at(path);
+    if (old?.kind === 'folder') throw new ApiError('conflict-folder', `a folder is at ${path}`);
+    const revision = this.past.revisions(path).files.find((file) => file.rev === rev);
+    const content = this.#contents.get(rev);
+    if (!revision || !content) throw new ApiError('revision-gone', `${path} has no such revision`);
+    this.#makeParents(path);
+    const isElsewhere = this.entries.some(({ id }) => id === revision.id);
+    const id = old?.id ?? (isElsewhere ? this.unique('id:') : revision.id);
+    const place = { path: this.#displayed(revision.path), name: revision.name };
+    const entry = { ...revision, id, ...place, rev: this.unique('rev'), committedMs: this.#tick() };
+    this.#put(entry, content);
+    return entry;
   }
 
   /** Returns a new unique text. */
@@ -152,6 +178,7 @@ export class MemoryStore {
 
   #put(entry: Entry, content: Uint8Array): void {
     this.#tree.set(keyOf(entry.path), { entry, content });
+    this.past.put(entry);
     if (entry.kind === 'file') this.#contents.set(entry.rev, content);
     this.#tell({ kind: 'put', entry });
   }

@@ -4,8 +4,6 @@ import { nameOf, type Path } from '../../util/path.ts';
 import type {
   CommitInfo,
   FileMetadata,
-  ListRevisionsArg,
-  ListRevisionsResult,
   UploadArg,
   UploadSessionFinishArg,
   WriteMode as WireMode,
@@ -13,10 +11,11 @@ import type {
 import type { Client } from '../context.ts';
 import { timestampOf } from '../drive-root.ts';
 import { ApiError } from '../errors.ts';
+import { revisionsOf } from '../history.ts';
 import { statOf } from '../list-folder.ts';
 import type { Lane } from '../queue.ts';
 import type { FileEntry, WriteMode } from '../remote.ts';
-import { type CallRequest, COMMIT_TIMEOUT, parsed, rpcRequest, uploadRequest } from '../request.ts';
+import { type CallRequest, COMMIT_TIMEOUT, parsed, uploadRequest } from '../request.ts';
 import type { Situation, Trouble } from '../retry.ts';
 import type { CommitOptions, SessionCommit, UploadCalls } from './upload-calls.ts';
 
@@ -154,18 +153,12 @@ const REVISIONS_MAX = 100;
 
 /** Returns the revision that this commit made, if it has been replaced or deleted since. */
 async function replacedCommit(
-  { caller, root }: Client,
+  client: Client,
   commit: TimedCommit,
   how: { readonly signal: AbortSignal | undefined; readonly trouble: Trouble },
 ): Promise<FileEntry | undefined> {
   const { mode } = commit.options;
-  const arg: ListRevisionsArg = { path: root.toWire(commit.path), limit: REVISIONS_MAX };
-  const newestFirst = await caller.call({
-    request: rpcRequest('files/list_revisions', arg),
-    lane: 'metadata',
-    read: ({ text }) => parsed<ListRevisionsResult>(text).entries.map((entry) => root.file(entry)),
-    ...how,
-  });
+  const { files: newestFirst } = await revisionsOf(client, commit.path, REVISIONS_MAX, how);
   const base = mode.if === 'rev' ? newestFirst.findIndex(({ rev }) => rev === mode.rev) : -1;
   const newer = base < 0 ? newestFirst : newestFirst.slice(0, base);
   return newer.find((file) => isSince(file, commit) && isOurs(file, commit));

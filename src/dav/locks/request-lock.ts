@@ -4,6 +4,9 @@ import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { hrefOf } from '../request.ts';
 
+/** The parts of a request that the locks need. A request of the web application has them too. */
+type LockedRequest = Pick<Context, 'drive' | 'principal' | 'clock' | 'signal'>;
+
 /** A change that a request is about to make. */
 export interface Change {
   readonly path: Path;
@@ -45,7 +48,7 @@ export interface RequestLock {
  * several shared locks suffices (RFC 4918 §6.2); a token is valid only for the user who took the lock (§6.4).
  */
 export async function withRequestLock<T>(
-  context: Context,
+  context: LockedRequest,
   { tokens }: { readonly tokens: ReadonlySet<string> },
   changes: readonly Change[],
   work: (lock: RequestLock) => Promise<T>,
@@ -63,7 +66,10 @@ export async function withRequestLock<T>(
 }
 
 /** Returns the href of a lock's root. */
-export async function lockRootHref({ drive, signal }: Context, root: Path): Promise<string> {
+export async function lockRootHref(
+  { drive, signal }: Pick<Context, 'drive' | 'signal'>,
+  root: Path,
+): Promise<string> {
   const entry = await drive.files.stat(root, signal);
   return hrefOf(root, entry?.kind === 'folder');
 }
@@ -75,7 +81,7 @@ function claimsOf({ path, tree = false, membership = false }: Change): Claim[] {
 }
 
 async function requireTokens(
-  context: Context,
+  context: LockedRequest,
   tokens: ReadonlySet<string>,
   { protections }: Claimed,
   { ownerMayOmitToken = false, concerns = () => true }: LockCheckOptions,
@@ -99,7 +105,7 @@ function byRoot(locks: readonly Lock[]): Iterable<Lock[]> {
   return groups.values();
 }
 
-async function locked(context: Context, { root }: Lock): Promise<DavError> {
+async function locked(context: LockedRequest, { root }: Lock): Promise<DavError> {
   return new DavError(
     423,
     `${root} is locked; submit the lock's token in the If header, or try again once the lock has ended`,
@@ -111,7 +117,7 @@ async function locked(context: Context, { root }: Lock): Promise<DavError> {
 }
 
 function requestLock(
-  { drive }: Context,
+  { drive }: LockedRequest,
   claims: readonly Claim[],
   { id, protections }: Claimed,
 ): RequestLock {

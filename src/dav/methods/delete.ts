@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { ROOT } from '../../util/path.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import type { Context, Method } from '../context.ts';
@@ -5,6 +6,9 @@ import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
 import { depthOf } from '../request.ts';
 import type { FailedPuts } from './put.ts';
+
+/** The preference (RFC 7240) of a client that wants to be able to undo the deletion, as the web application does. */
+const RECOVERABLE = 'recoverable';
 
 /** Creates DELETE (RFC 4918 §9.6), which removes a file, or a folder with everything below it, or nothing at all. */
 export function createDelete(failedPuts: FailedPuts): Method {
@@ -19,9 +23,17 @@ async function remove(context: Context, failedPuts: FailedPuts): Promise<void> {
   if (entry.kind === 'folder') depthOf(request.headers, ['infinity'], 'infinity');
   const conditions = await checkConditions(context, entry);
   const pinned = entry.kind === 'file' && conditions.pinsRevision ? { rev: entry.rev } : {};
+  const isPreferred = prefersRecoverable(request.headers);
   await withRequestLock(context, conditions, [{ path, tree: true, membership: true }], async (lock) => {
-    await drive.files.remove(path, { ...pinned, recoverable: failedPuts.has(principal, path) });
+    const recoverable = isPreferred || failedPuts.has(principal, path);
+    await drive.files.remove(path, { ...pinned, recoverable });
     await lock.endWithin(path);
   });
-  await context.exchange.answer({ status: 204, headers: {}, body: undefined });
+  const headers = isPreferred ? { 'Preference-Applied': RECOVERABLE } : {};
+  await context.exchange.answer({ status: 204, headers, body: undefined });
+}
+
+function prefersRecoverable({ prefer = '' }: IncomingHttpHeaders): boolean {
+  const preferences = String(prefer).split(',');
+  return preferences.some((preference) => preference.trim().toLowerCase() === RECOVERABLE);
 }

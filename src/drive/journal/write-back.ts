@@ -6,6 +6,7 @@ import type { Log } from '../../util/log.ts';
 import type { Path } from '../../util/path.ts';
 import type { Fault } from '../errors.ts';
 import type { Files, FolderEntry, NameSearch } from '../files.ts';
+import type { History } from '../history.ts';
 import { PathLocks } from '../path-locks.ts';
 import type { Spool } from '../spool/spool.ts';
 import { JOURNAL_LIMITS, JournalCapacity, type JournalLimits } from './capacity.ts';
@@ -13,6 +14,7 @@ import { Delivery } from './delivery.ts';
 import { FileIds } from './file-ids.ts';
 import { Intake } from './intake.ts';
 import { createJournaledFiles } from './journaled-files.ts';
+import { createJournaledHistory } from './journaled-history.ts';
 import { JournaledRemover } from './journaled-remover.ts';
 import { Overlay } from './overlay.ts';
 import { isNewId, OverlayEntries } from './overlay-entries.ts';
@@ -22,7 +24,7 @@ import { Sender } from './sender.ts';
 
 export interface WriteBackParts {
   /** The tree below, whose writes are committed at the service when they return. */
-  readonly base: Files;
+  readonly base: Files & { readonly history: History };
   /** The search of the tree below. */
   readonly nameSearch: NameSearch;
   readonly journal: Journal;
@@ -71,6 +73,7 @@ export interface PendingWrites {
 export interface WriteBack {
   readonly files: Files;
   readonly nameSearch: NameSearch;
+  readonly history: History;
   /** The state for the protocol: properties are found under every id that clients have seen. */
   readonly state: DriveState;
   readonly pending: PendingWrites;
@@ -120,6 +123,7 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   return {
     files,
     nameSearch: createPendingSearch(parts.nameSearch, pending, shown),
+    history: createJournaledHistory({ base: base.history, pending, sender, turns }),
     state: ids.follow(state),
     pending: pendingWrites({ ...parts, pending, sender, turns }),
     depth,

@@ -7,6 +7,7 @@ import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { ContentReader } from '../content/content-reader.ts';
 import { FileError, fileErrorOf, replaced } from '../errors.ts';
 import type { Entry, FileEntry, Files, FolderEntry, Listing } from '../files.ts';
+import type { History } from '../history.ts';
 import { type LocalFiles, localEntry } from '../local-files.ts';
 import { isWithinWaiting } from '../names.ts';
 import { type Placeholders, placeholderEntry } from '../placeholders.ts';
@@ -17,6 +18,7 @@ interface TreeDeps {
   readonly writer: Pick<Files, 'write' | 'keepPlaceholder' | 'createFolder' | 'setModified'>;
   readonly remover: Pick<Files, 'remove'>;
   readonly mover: Pick<Files, 'copy' | 'move'>;
+  readonly history: History;
   /** Replacements that a kill or a lost answer left half done. */
   readonly recovery: Unfinished;
   /** Moves and copies whose kept state has not followed yet. */
@@ -34,14 +36,15 @@ interface Unfinished {
 }
 
 export interface Tree extends Files {
+  readonly history: History;
   /** Resolves when no change is running. */
   idle(): Promise<void>;
 }
 
 /** Joins the operations to `Files`. Recovers what concerns a path first, and turns failures of the service into `FileError`s. */
 export function createTree(deps: TreeDeps): Tree {
-  const { reader, writer, remover, mover, recovery, intentLog, localFiles, placeholders, quota, remote } =
-    deps;
+  const { reader, writer, remover, mover, recovery, intentLog } = deps;
+  const { history, localFiles, placeholders, quota, remote } = deps;
   /** Finishes what a kill or a lost answer left at `path`, before it is read or changed. */
   const recover = async (path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> => {
     if (recovery.unfinished.size > 0) await recovery.settle(path, what);
@@ -119,6 +122,19 @@ export function createTree(deps: TreeDeps): Tree {
       change(path, async () => replaceLink(remote, (await shareable(path)).path, settings)),
     unshareLink: (path) =>
       change(path, async () => ((await isOnlyHere(path)) ? undefined : revokeLink(remote, path))),
+    history: {
+      keepsDeleted: history.keepsDeleted,
+      versions: (path, signal) => named(path, () => history.versions(path, signal)),
+      version: (path, rev, signal) => named(path, () => history.version(path, rev, signal)),
+      read: (file, signal) => namedAll(file.path, history.read(file, signal)),
+      restore: (path, rev) => change(path, () => history.restore(path, rev)),
+      trash: (folder, signal) =>
+        named(folder, async () => {
+          await recover(folder, 'folder');
+          return history.trash(folder, signal);
+        }),
+      undelete: (path) => change(path, () => history.undelete(path)),
+    },
     async idle() {
       while (underWay.size > 0) await Promise.allSettled(underWay);
     },

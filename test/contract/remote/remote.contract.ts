@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
+import { historyContract } from './history.contract.ts';
 import { linksContract } from './links.contract.ts';
 import { readingContract } from './reading.contract.ts';
 import {
@@ -27,6 +28,7 @@ export function remoteContract(
     treeContract(drive);
     linksContract(drive);
     searchContract(drive);
+    historyContract(drive);
     more(drive);
 
     test('quota counts the bytes of a new file', async () => {

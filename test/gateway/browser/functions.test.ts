@@ -26,8 +26,8 @@ async function answerTo(
   return [answer.status, (await answer.text()).trim()];
 }
 
-test('the drive names itself and its user', async () => {
-  expect(await answerTo('drive')).toEqual([200, '{"user":null,"drive":"d"}']);
+test('the drive names itself and its user, and says that deletions can be undone', async () => {
+  expect(await answerTo('drive')).toEqual([200, '{"user":null,"drive":"d","keepsDeleted":true}']);
 });
 
 test('an unknown function is refused with 404, which says to load the page again', async () => {

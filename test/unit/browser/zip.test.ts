@@ -10,6 +10,7 @@ import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryFiles } from '../../support/memory-files.ts';
 import { memoryState } from '../../support/memory-state.ts';
+import { NO_HISTORY } from '../../support/no-history.ts';
 import { path } from '../../support/paths.ts';
 import { unhurried } from '../../support/unhurried.ts';
 
@@ -43,7 +44,7 @@ beforeEach(async () => {
     log: silentLog,
     clock,
     ownRoute: createBrowserHandler({
-      drives: new Map([['d', { files: searchable, state }]]),
+      drives: new Map([['d', { files: searchable, history: NO_HISTORY, state }]]),
       clock,
       log: silentLog,
     }),

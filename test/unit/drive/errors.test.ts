@@ -28,6 +28,7 @@ const EXPECTED: Record<ApiFailure, Fault> = {
   'link-exists': 'exists',
   'link-settings': 'unsupported',
   'link-gone': 'not-found',
+  'revision-gone': 'not-found',
   'not-allowed': 'not-entitled',
   unauthorized: 'unauthorized',
   'rate-limited': 'busy',

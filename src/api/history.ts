@@ -1,0 +1,57 @@
+import type { Path } from '../util/path.ts';
+import type { FileMetadata, ListRevisionsArg, ListRevisionsResult, RestoreArg } from '../wire/files.ts';
+import type { Client } from './context.ts';
+import { timeOf } from './drive-root.ts';
+import type { FileEntry, Remote, Revisions } from './remote.ts';
+import { parsed, rpcRequest } from './request.ts';
+import type { Trouble } from './retry.ts';
+
+type History = Pick<Remote, 'revisions' | 'restore'>;
+
+/** The calls for the former revisions of files. */
+export function historyOf(client: Client): History {
+  return {
+    revisions: (path, limit, signal) => revisionsOf(client, path, limit, { signal }),
+    restore: (path, rev, signal) => restore(client, path, rev, signal),
+  };
+}
+
+/** `list_revisions`. See `Remote.revisions`. */
+export async function revisionsOf(
+  { caller, root }: Client,
+  path: Path,
+  limit: number,
+  how: { readonly signal: AbortSignal | undefined; readonly trouble?: Trouble },
+): Promise<Revisions> {
+  const arg: ListRevisionsArg = { path: root.belowRoot(path), limit };
+  return caller.call({
+    request: rpcRequest('files/list_revisions', arg),
+    lane: 'metadata',
+    read({ text }): Revisions {
+      const { entries, has_more, is_deleted, server_deleted } = parsed<ListRevisionsResult>(text);
+      return {
+        files: entries.map((entry) => root.file(entry)),
+        hasMore: has_more === true,
+        isDeleted: is_deleted === true,
+        ...(server_deleted !== undefined && { deletedMs: timeOf(server_deleted) }),
+      };
+    },
+    ...how,
+  });
+}
+
+/** After a lost answer the call is repeated: at worst the same content becomes current twice. */
+async function restore(
+  { caller, root }: Client,
+  path: Path,
+  rev: string,
+  signal: AbortSignal | undefined,
+): Promise<FileEntry> {
+  const arg: RestoreArg = { path: root.belowRoot(path), rev };
+  return caller.call({
+    request: rpcRequest('files/restore', arg),
+    lane: 'commit',
+    signal,
+    read: ({ text }) => root.file(parsed<FileMetadata>(text)),
+  });
+}
