@@ -33,8 +33,8 @@ await build({
 });
 
 /**
- * The drive in a browser: one script and one style sheet, whose names have a hash of their content, and the page that
- * names them. Files of the build before go, because no page names them any more.
+ * The drive in a browser: a script, the scripts that it loads when they are needed, and a style sheet, whose names have a
+ * hash of their content, and the page that names them. Files of the build before go, because no page names them any more.
  */
 const WEBAPP = join(import.meta.dirname, 'webapp');
 const WEBAPP_OUTPUT = join(import.meta.dirname, '../dist/webapp');
@@ -45,13 +45,18 @@ await build({
   platform: 'browser',
   tsconfig: join(WEBAPP, 'tsconfig.json'),
   transform: { target: 'es2022' },
-  output: { dir: WEBAPP_OUTPUT, entryFileNames: '[name]-[hash].js', minify: true },
+  output: {
+    dir: WEBAPP_OUTPUT,
+    entryFileNames: 'app-[hash].js',
+    chunkFileNames: 'chunk-[hash].js',
+    minify: true,
+  },
   logLevel: 'warn',
 });
 const style = readFileSync(join(WEBAPP, 'style.css'));
 const styleName = `style-${createHash('sha256').update(style).digest('hex').slice(0, 8)}.css`;
 writeFileSync(join(WEBAPP_OUTPUT, styleName), style);
-const scriptName = readdirSync(WEBAPP_OUTPUT).find((name) => name.endsWith('.js')) ?? '';
+const scriptName = readdirSync(WEBAPP_OUTPUT).find((name) => /^app-.*\.js$/.test(name)) ?? '';
 const page = readFileSync(join(WEBAPP, 'index.html'), 'utf8');
 writeFileSync(
   join(WEBAPP_OUTPUT, 'index.html'),

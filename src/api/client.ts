@@ -15,6 +15,7 @@ import { CallQueue, type Lane, type LaneDepth } from './queue.ts';
 import type { Availability, Remote } from './remote.ts';
 import { searchOf } from './search.ts';
 import { sharingOf } from './sharing.ts';
+import { thumbnailsOf } from './thumbnails.ts';
 import { type Credentials, createTokens, type TokenDeps } from './token.ts';
 import { treeOf } from './tree-calls.ts';
 import { type UploadLimits, writesOf } from './write/uploader.ts';
@@ -96,6 +97,7 @@ export function remoteOf(
     ...treeOf(client),
     ...searchOf(client),
     ...historyOf(client),
+    ...thumbnailsOf(client),
     ...sharingOf(client),
     ...accountOf(client),
   };

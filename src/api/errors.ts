@@ -25,6 +25,7 @@ const API_FAILURES = [
   'link-settings',
   'link-gone',
   'revision-gone',
+  'no-thumbnail',
   'not-allowed',
   'unauthorized',
   'rate-limited',

@@ -28,6 +28,7 @@ import type {
   WriteError,
 } from '../wire/files.ts';
 import type { SearchError } from '../wire/search.ts';
+import type { ThumbnailV2Error } from '../wire/thumbnails.ts';
 import type { ApiFailure } from './errors.ts';
 
 /**
@@ -140,6 +141,17 @@ const HISTORY: Record<Exclude<TagOf<ListRevisionsError | RestoreError>, Holder>,
   in_progress: 'rate-limited',
 };
 
+/** get_thumbnail_v2; its other tags mean the same as in other calls. */
+const THUMBNAIL: Record<
+  Exclude<TagOf<ThumbnailV2Error>, Holder | 'access_denied' | 'not_found'>,
+  ApiFailure
+> = {
+  unsupported_extension: 'no-thumbnail',
+  unsupported_image: 'no-thumbnail',
+  encrypted_content: 'no-thumbnail',
+  conversion_error: 'no-thumbnail',
+};
+
 type LinkError =
   | CreateSharedLinkWithSettingsError
   | ListSharedLinksError
@@ -164,7 +176,16 @@ const LINK: Record<Exclude<TagOf<LinkError>, Holder>, ApiFailure> = {
   shared_link_malformed: 'link-gone',
 };
 
-const GENERAL = table({ ...LOOKUP, ...WRITE, ...TREE, ...CONTENT, ...SEARCH, ...HISTORY, ...LINK });
+const GENERAL = table({
+  ...LOOKUP,
+  ...WRITE,
+  ...TREE,
+  ...CONTENT,
+  ...SEARCH,
+  ...HISTORY,
+  ...THUMBNAIL,
+  ...LINK,
+});
 
 type SessionError =
   | UploadSessionStartError

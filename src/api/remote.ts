@@ -219,6 +219,11 @@ export interface Remote {
    * may lag behind changes. `cursor`: the page after another one (`search/continue_v2`).
    */
   search(query: string, cursor: string | undefined, signal?: AbortSignal): Promise<SearchPage>;
+  /**
+   * `get_thumbnail_v2`: a WebP image of at most 256 by 256 pixels of exactly the revision in `file`. Throws `no-thumbnail`
+   * when the service makes none of it.
+   */
+  thumbnail(file: FileEntry, signal?: AbortSignal): Promise<Uint8Array>;
   /** `list_shared_links` of exactly this path. Returns the first link, if there is one. */
   sharedLink(path: Path, signal?: AbortSignal): Promise<SharedLink | undefined>;
   /** `create_shared_link_with_settings`. Throws `link-exists`, `link-settings`. */

@@ -8,6 +8,7 @@ import { driveInfo } from './drive-info.ts';
 import { restore, trash, undelete, version, versions } from './history.ts';
 import { type Drive, Input, type Route } from './route.ts';
 import { search } from './search.ts';
+import { thumbnail } from './thumbnail.ts';
 import { zip } from './zip.ts';
 
 /** The address of the functions of the web application. */
@@ -20,6 +21,7 @@ const BODY_BYTES_MAX = 64 * 1024;
 const ROUTES: ReadonlyMap<string, Route> = new Map([
   ['drive', driveInfo],
   ['search', search],
+  ['thumbnail', thumbnail],
   ['zip', zip],
   ['versions', versions],
   ['version', version],

@@ -1,6 +1,6 @@
 import { DavError } from '../dav/errors.ts';
 import type { Exchange } from '../dav/exchange.ts';
-import type { Files, NameSearch } from '../drive/files.ts';
+import type { Files, NameSearch, Thumbnails } from '../drive/files.ts';
 import type { History } from '../drive/history.ts';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
@@ -10,7 +10,7 @@ import { type Path, PathError, pathOf } from '../util/path.ts';
 /** A drive as the routes see it. */
 export interface Drive {
   readonly name: string;
-  readonly files: Files & NameSearch;
+  readonly files: Files & NameSearch & Thumbnails;
   readonly history: History;
   readonly state: DriveState;
 }

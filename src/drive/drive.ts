@@ -11,7 +11,7 @@ import { MetadataCache } from './cache/metadata-cache.ts';
 import { Freshness, TreeCache } from './cache/tree-cache.ts';
 import type { BlockCache } from './content/block-cache.ts';
 import { createContentReader } from './content/content-reader.ts';
-import type { Files, NameSearch } from './files.ts';
+import type { Files, NameSearch, Thumbnails } from './files.ts';
 import type { History } from './history.ts';
 import type { JournalLimits } from './journal/capacity.ts';
 import { type JournalDepth, openWriteBack, type PendingWrites } from './journal/write-back.ts';
@@ -24,6 +24,7 @@ import { Placeholders } from './placeholders.ts';
 import { QuotaCache } from './quota-cache.ts';
 import { type Spool, writeSpooled } from './spool/spool.ts';
 import { StateCollector } from './state-collector.ts';
+import { createThumbnails } from './thumbnails.ts';
 import { FileHistory } from './tree/file-history.ts';
 import { IntentLog } from './tree/intent-log.ts';
 import { KeptState } from './tree/kept-state.ts';
@@ -70,7 +71,7 @@ export interface DriveStatus {
   readonly metadataBytes: number;
 }
 
-export interface OpenDrive extends Files, NameSearch {
+export interface OpenDrive extends Files, NameSearch, Thumbnails {
   readonly history: History;
   /** The state for the protocol layer. */
   readonly state: DriveState;
@@ -169,6 +170,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const operations = { reader, writer, remover, mover, history, recovery, intentLog };
   const tree = createTree({ ...operations, localFiles, placeholders, quota, remote });
   const nameSearch = createNameSearch({ remote, metadata, localFiles, times });
+  const thumbnails = createThumbnails({ remote, files: tree, localFiles });
 
   for (const root of await times.applyTo([treeCache.root])) treeCache.adorn(root);
   feed.start();
@@ -189,6 +191,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     (await openWriteBack({
       base: tree,
       nameSearch,
+      thumbnails,
       journal: options.journal,
       state,
       clock,
@@ -208,6 +211,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     ...(writeBack?.files ?? { ...tree, write: writeSpooled(tree.write, options.spool) }),
     ...(writeBack?.nameSearch ?? nameSearch),
     history: writeBack?.history ?? tree.history,
+    ...(writeBack?.thumbnails ?? thumbnails),
     state: writeBack?.state ?? state,
     pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },

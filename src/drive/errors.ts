@@ -93,6 +93,7 @@ const TABLE: Record<ApiFailure, readonly [fault: Fault, message: (subject: strin
   'link-settings': ['unsupported', (subject) => `the account may not share ${subject} with these settings`],
   'link-gone': ['not-found', (subject) => `the link to ${subject} is gone`],
   'revision-gone': ['not-found', (subject) => `the storage service has no such version of ${subject}`],
+  'no-thumbnail': ['unsupported', (subject) => `the storage service has no small image of ${subject}`],
   'not-allowed': ['not-entitled', (subject) => `account or token may not do this to ${subject}`],
   unauthorized: ['unauthorized', () => 'the storage service refuses the token of this drive'],
   'rate-limited': ['busy', () => 'the storage service is limiting calls; try again later'],

@@ -143,3 +143,12 @@ export interface NameSearch {
    */
   search(query: string, cursor: string | undefined, signal?: AbortSignal): Promise<SearchPage>;
 }
+
+/** Makes small images. Every failure is a `FileError`. */
+export interface Thumbnails {
+  /**
+   * Returns a WebP image of at most 256 by 256 pixels of an image file. Throws `not-found` if the file has another revision
+   * than `rev`, and `unsupported` if there is no small image of it.
+   */
+  thumbnail(path: Path, rev: string, signal?: AbortSignal): Promise<Uint8Array>;
+}

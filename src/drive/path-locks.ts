@@ -68,6 +68,7 @@ export function guardRemote(remote: Remote, locks: PathLocks): Remote {
     restore: (path, rev, signal) => shared([path], () => remote.restore(path, rev, signal)),
     quota: (signal) => remote.quota(signal),
     search: (query, cursor, signal) => remote.search(query, cursor, signal),
+    thumbnail: (file, signal) => remote.thumbnail(file, signal),
     sharedLink: (path, signal) => shared([path], () => remote.sharedLink(path, signal)),
     createSharedLink: (path, settings, signal) =>
       shared([path], () => remote.createSharedLink(path, settings, signal)),

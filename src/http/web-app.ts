@@ -17,7 +17,8 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /**
  * Content-Security-Policy of the page. Scripts are the application's own files, and it talks to this gateway alone. Files
- * of the drive are shown as pictures, sound and text, and never run in it. A form in a frame downloads archives.
+ * of the drive are shown as pictures, sound and text, and never run in it. Frames are for the browser's own viewer of PDFs,
+ * and for the form that downloads archives.
  */
 const POLICY = [
   "default-src 'none'",

@@ -1,8 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Item } from './dav.ts';
 import { sizeText, timeText } from './format.ts';
-import { ItemIcon } from './icons.tsx';
-import { kindOf } from './kinds.ts';
+import { Look } from './look.tsx';
 import { t } from './messages.ts';
 import type { Column, Order } from './order.ts';
 import { addressOf, nameOf, parentOf } from './paths.ts';
@@ -16,9 +15,6 @@ const TILE = { width: 152, height: 168 };
 
 /** Rows kept above and below the visible ones, so that a quick scroll shows no gaps. */
 const ROWS_AROUND = 12;
-
-/** Images up to this size are shown as their own thumbnails, in bytes. */
-const THUMBNAIL_BYTES_MAX = 2 * 1024 * 1024;
 
 /** How items are marked while they are dragged within the page. */
 export const DRAGGED_TYPE = 'application/x-davgate-items';
@@ -207,17 +203,6 @@ function Place({ folder, onOpen }: PlaceProps) {
     >
       {name}
     </button>
-  );
-}
-
-/** The drawing of an item, or the image itself if it is small. */
-function Look({ item, isLarge }: { readonly item: Item; readonly isLarge: boolean }) {
-  const isImage = isLarge && kindOf(item.name) === 'image' && (item.sizeBytes ?? 0) <= THUMBNAIL_BYTES_MAX;
-  return (
-    <span class="look">
-      <ItemIcon item={item} />
-      {isImage && <img src={addressOf(item.path, 'file')} alt="" loading="lazy" draggable={false} />}
-    </span>
   );
 }
 

@@ -1,4 +1,4 @@
-import { send } from './dav.ts';
+import { type Item, send } from './dav.ts';
 
 /** The functions of the gateway beside WebDAV. */
 const API = '/.davgate/api/';
@@ -8,6 +8,11 @@ type Values = Readonly<Record<string, string>>;
 /** Returns the address of a function that changes nothing. */
 export function addressOfFunction(name: string, values: Values = {}): string {
   return `${API}${name}?${new URLSearchParams(values).toString()}`;
+}
+
+/** Returns the address of a small image of a file. It names the revision, so that browsers can keep the image. */
+export function thumbnailOf({ path, etag = '' }: Item): string {
+  return addressOfFunction('thumbnail', { path, rev: etag.replaceAll('"', '') });
 }
 
 /** Calls a function that changes nothing, and returns its answer. Throws `DavFailure`. */

@@ -1,12 +1,12 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { type Item, readText } from './dav.ts';
-import { failureText } from './folder.ts';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { Item } from './dav.ts';
 import { sizeText } from './format.ts';
 import { Sign } from './icons.tsx';
 import { kindOf } from './kinds.ts';
 import { t } from './messages.ts';
 import { addressOf } from './paths.ts';
 import { TEXT_BYTES_MAX } from './text-file.ts';
+import { TextPreview } from './text-preview.tsx';
 
 interface Props {
   readonly item: Item;
@@ -76,26 +76,11 @@ function Content({ item }: { readonly item: Item }) {
   if (kind === 'video') return <video src={source} controls />;
   // biome-ignore lint/a11y/useMediaCaption: see above
   if (kind === 'audio') return <audio src={source} controls />;
-  if (kind === 'text') return <Text item={item} />;
+  if (kind === 'pdf' && navigator.pdfViewerEnabled)
+    return <iframe src={source} title={item.name} class="document" />;
+  if (kind === 'text' && isShort(item)) return <TextPreview item={item} />;
+  if (kind === 'text') return <p class="note">{t('tooLargeToShow')}</p>;
   return <p class="note">{t('noPreview')}</p>;
-}
-
-function Text({ item }: { readonly item: Item }) {
-  const [text, setText] = useState<string>();
-  const isShown = isShort(item);
-  useEffect(() => {
-    if (!isShown) return;
-    const controller = new AbortController();
-    const { signal } = controller;
-    readText(item.path, signal).then(
-      setText,
-      (error: unknown) => !signal.aborted && setText(failureText(error)),
-    );
-    return () => controller.abort();
-  }, [item, isShown]);
-  if (!isShown) return <p class="note">{t('tooLargeToShow')}</p>;
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it
-  return <pre tabIndex={0}>{text ?? t('loading')}</pre>;
 }
 
 function isShort({ sizeBytes = 0 }: Item): boolean {

@@ -228,12 +228,12 @@ test('images and texts are shown over the page, and the arrow keys go from one t
     .png()
     .toBuffer();
   await drive.put('1.png', picture);
-  await drive.put('2.md', '# <b>Hello</b>');
+  await drive.put('2.txt', '<b>Hello</b>');
   await drive.open();
   await page().getByText('1.png', { exact: true }).click();
   await expectSoon(() => page().evaluate('document.querySelector("dialog img").naturalWidth')).toBe(30);
   await page().keyboard.press('ArrowRight');
-  await expectSoon(() => drive.dialog().locator('pre').innerText()).toBe('# <b>Hello</b>');
+  await expectSoon(() => drive.dialog().locator('pre').innerText()).toBe('<b>Hello</b>');
   await page().keyboard.press('Escape');
   await expectSoon(() => drive.dialog().count()).toBe(0);
 });

@@ -324,6 +324,10 @@ export class MemoryRemote implements Remote {
     return this.#script.run('search', query, signal, page);
   }
 
+  thumbnail(file: FileEntry, signal?: AbortSignal) {
+    return this.#script.run('thumbnail', file.path, signal, () => Buffer.from(`image of ${file.rev}`));
+  }
+
   sharedLink(path: Path, signal?: AbortSignal) {
     return this.#script.run('sharedLink', path, signal, () => this.#links.get(this.#store.existing(path).id));
   }

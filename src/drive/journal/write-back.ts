@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { Path } from '../../util/path.ts';
 import type { Fault } from '../errors.ts';
-import type { Files, FolderEntry, NameSearch } from '../files.ts';
+import type { Files, FolderEntry, NameSearch, Thumbnails } from '../files.ts';
 import type { History } from '../history.ts';
 import { PathLocks } from '../path-locks.ts';
 import type { Spool } from '../spool/spool.ts';
@@ -20,6 +20,7 @@ import { Overlay } from './overlay.ts';
 import { isNewId, OverlayEntries } from './overlay-entries.ts';
 import { PendingFile, PendingFiles } from './pending-files.ts';
 import { createPendingSearch } from './pending-search.ts';
+import { createPendingThumbnails } from './pending-thumbnails.ts';
 import { Sender } from './sender.ts';
 
 export interface WriteBackParts {
@@ -27,6 +28,7 @@ export interface WriteBackParts {
   readonly base: Files & { readonly history: History };
   /** The search of the tree below. */
   readonly nameSearch: NameSearch;
+  readonly thumbnails: Thumbnails;
   readonly journal: Journal;
   readonly state: DriveState;
   readonly clock: Clock;
@@ -74,6 +76,7 @@ export interface WriteBack {
   readonly files: Files;
   readonly nameSearch: NameSearch;
   readonly history: History;
+  readonly thumbnails: Thumbnails;
   /** The state for the protocol: properties are found under every id that clients have seen. */
   readonly state: DriveState;
   readonly pending: PendingWrites;
@@ -124,6 +127,7 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
     files,
     nameSearch: createPendingSearch(parts.nameSearch, pending, shown),
     history: createJournaledHistory({ base: base.history, pending, sender, turns }),
+    thumbnails: createPendingThumbnails(parts.thumbnails, base, pending),
     state: ids.follow(state),
     pending: pendingWrites({ ...parts, pending, sender, turns }),
     depth,

@@ -36,7 +36,8 @@ beforeEach(async () => {
     }
   };
   await files.createFolder(path('/Folder'));
-  const searchable = Object.assign(files, { search: async () => ({ entries: [] }) });
+  const more = { search: async () => ({ entries: [] }), thumbnail: async () => new Uint8Array() };
+  const whole = Object.assign(files, more);
   listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
@@ -44,7 +45,7 @@ beforeEach(async () => {
     log: silentLog,
     clock,
     ownRoute: createBrowserHandler({
-      drives: new Map([['d', { files: searchable, history: NO_HISTORY, state }]]),
+      drives: new Map([['d', { files: whole, history: NO_HISTORY, state }]]),
       clock,
       log: silentLog,
     }),

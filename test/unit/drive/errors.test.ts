@@ -29,6 +29,7 @@ const EXPECTED: Record<ApiFailure, Fault> = {
   'link-settings': 'unsupported',
   'link-gone': 'not-found',
   'revision-gone': 'not-found',
+  'no-thumbnail': 'unsupported',
   'not-allowed': 'not-entitled',
   unauthorized: 'unauthorized',
   'rate-limited': 'busy',
