@@ -14,10 +14,8 @@ import type {
   ListFolderContinueError,
   ListFolderError,
   ListFolderLongpollError,
-  ListRevisionsError,
   LookupError,
   RelocationError,
-  RestoreError,
   Tag,
   UploadError,
   UploadSessionAppendError,
@@ -27,6 +25,7 @@ import type {
   WriteConflictError,
   WriteError,
 } from '../wire/files.ts';
+import type { ListRevisionsError, RestoreError } from '../wire/revisions.ts';
 import type { SearchError } from '../wire/search.ts';
 import type { ThumbnailV2Error } from '../wire/thumbnails.ts';
 import type { ApiFailure } from './errors.ts';

@@ -1,8 +1,9 @@
-import type { Path } from '../util/path.ts';
-import type { FileMetadata, ListRevisionsArg, ListRevisionsResult, RestoreArg } from '../wire/files.ts';
+import { type Path, parentOf } from '../util/path.ts';
+import type { FileMetadata } from '../wire/files.ts';
+import type { ListRevisionsArg, ListRevisionsResult, RestoreArg } from '../wire/revisions.ts';
 import type { Client } from './context.ts';
 import { timeOf } from './drive-root.ts';
-import type { FileEntry, Remote, Revisions } from './remote.ts';
+import type { FileEntry, Remote, Revisions, RevisionsOptions } from './remote.ts';
 import { parsed, rpcRequest } from './request.ts';
 import type { Trouble } from './retry.ts';
 
@@ -11,7 +12,7 @@ type History = Pick<Remote, 'revisions' | 'restore'>;
 /** The calls for the former revisions of files. */
 export function historyOf(client: Client): History {
   return {
-    revisions: (path, limit, signal) => revisionsOf(client, path, limit, { signal }),
+    revisions: (path, options, signal) => revisionsOf(client, path, options, { signal }),
     restore: (path, rev, signal) => restore(client, path, rev, signal),
   };
 }
@@ -20,17 +21,22 @@ export function historyOf(client: Client): History {
 export async function revisionsOf(
   { caller, root }: Client,
   path: Path,
-  limit: number,
+  { limit, followsMoves = false }: RevisionsOptions,
   how: { readonly signal: AbortSignal | undefined; readonly trouble?: Trouble },
 ): Promise<Revisions> {
-  const arg: ListRevisionsArg = { path: root.belowRoot(path), limit };
+  const arg: ListRevisionsArg = {
+    path: root.belowRoot(path),
+    ...(followsMoves && { mode: { '.tag': 'id' } }),
+    limit,
+  };
   return caller.call({
     request: rpcRequest('files/list_revisions', arg),
     lane: 'metadata',
     read({ text }): Revisions {
       const { entries, has_more, is_deleted, server_deleted } = parsed<ListRevisionsResult>(text);
       return {
-        files: entries.map((entry) => root.file(entry)),
+        // Its own path may be outside the drive by now.
+        files: entries.map((entry) => root.file(entry, parentOf(path))),
         hasMore: has_more === true,
         isDeleted: is_deleted === true,
         ...(server_deleted !== undefined && { deletedMs: timeOf(server_deleted) }),

@@ -63,6 +63,13 @@ export interface Revisions {
   readonly deletedMs?: number;
 }
 
+export interface RevisionsOptions {
+  /** At most 100. */
+  readonly limit: number;
+  /** Returns the revisions of the file at the path, wherever it was before, instead of all that were at the path. */
+  readonly followsMoves?: boolean;
+}
+
 export interface ListOptions {
   readonly recursive: boolean;
   /** Marks a prefetch, which lets all other calls go first. */
@@ -203,10 +210,10 @@ export interface Remote {
    */
   move(from: Path, to: Path, signal?: AbortSignal, id?: string): Promise<Entry>;
   /**
-   * `list_revisions`: at most `limit` revisions of the file that is at `path` or was last there. `limit` is at most 100.
-   * Throws `not-found`, and `not-file` for a folder, also for a deleted one.
+   * `list_revisions`: the revisions of the file that is at `path` or was last there. Each has the folder of `path`, and
+   * the name that it had. Throws `not-found`, and `not-file` for a folder, also for a deleted one.
    */
-  revisions(path: Path, limit: number, signal?: AbortSignal): Promise<Revisions>;
+  revisions(path: Path, options: RevisionsOptions, signal?: AbortSignal): Promise<Revisions>;
   /**
    * `restore`: stores the content of an old revision as a new one of the file at `path`, and creates missing folders
    * above it. Throws `revision-gone` unless `rev` is a revision of that file, and `conflict-folder`.

@@ -64,7 +64,7 @@ export function guardRemote(remote: Remote, locks: PathLocks): Remote {
     remove: (path, options, signal) => shared([path], () => remote.remove(path, options, signal)),
     copy: (from, to, signal) => shared([from, to], () => remote.copy(from, to, signal)),
     move: (from, to, signal, id) => shared([from, to], () => remote.move(from, to, signal, id)),
-    revisions: (path, limit, signal) => shared([path], () => remote.revisions(path, limit, signal)),
+    revisions: (path, options, signal) => shared([path], () => remote.revisions(path, options, signal)),
     restore: (path, rev, signal) => shared([path], () => remote.restore(path, rev, signal)),
     quota: (signal) => remote.quota(signal),
     search: (query, cursor, signal) => remote.search(query, cursor, signal),

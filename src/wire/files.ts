@@ -1,8 +1,8 @@
 /**
  * The storage service's HTTP API as types with the names of its JSON; there is no running code here. This file has the
- * common types and `files/*`; `account.ts` has sharing, users and OAuth. `.tag` distinguishes the members of a union.
- * Nearly all unions are open: the service may answer with a tag that is missing here, so code needs a default branch.
- * `?` marks a field that may be absent.
+ * common types and most of `files/*`, `revisions.ts` has revisions, and `account.ts` sharing, users and OAuth. `.tag`
+ * distinguishes the members of a union. Nearly all unions are open: the service may answer with a tag that is missing
+ * here, so code needs a default branch. `?` marks a field that may be absent.
  */
 
 /** A union member without a value. */
@@ -365,35 +365,3 @@ export type RelocationError =
     >
   | Nested<'cant_move_into_vault', Tag<'is_shared_folder' | 'other'>>
   | Nested<'cant_move_into_family', Tag<'is_shared_folder' | 'other'>>;
-
-// ---- files/list_revisions, files/restore
-
-export interface ListRevisionsArg {
-  readonly path: string;
-  /** Default 10, maximum 100. */
-  readonly limit?: number;
-}
-
-export interface ListRevisionsResult {
-  readonly is_deleted: boolean;
-  /** Present if the file was deleted. */
-  readonly server_deleted?: Timestamp;
-  /** Newest first. */
-  readonly entries: readonly FileMetadata[];
-  readonly has_more: boolean;
-}
-
-export type ListRevisionsError =
-  | PathLookupError
-  | Tag<'invalid_before_rev' | 'before_rev_not_supported' | 'other'>;
-
-/** The result is FileMetadata, of a new revision. */
-export interface RestoreArg {
-  readonly path: string;
-  readonly rev: string;
-}
-
-export type RestoreError =
-  | Nested<'path_lookup', LookupError>
-  | Nested<'path_write', WriteError>
-  | Tag<'invalid_revision' | 'in_progress' | 'other'>;

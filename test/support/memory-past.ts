@@ -43,6 +43,12 @@ export class MemoryPast {
       .map(({ path }) => path);
   }
 
+  /** Returns the revisions of a file at all of its places, newest first. */
+  ofFile(id: string | undefined): FileEntry[] {
+    const all = [...this.#paths.values()].flatMap(({ files }) => files);
+    return all.filter((file) => file.id === id).sort((one, other) => other.committedMs - one.committedMs);
+  }
+
   /** Returns the revisions at `path`. Throws `not-found`, `not-file`. */
   revisions(path: Path): Revisions {
     const past = this.#paths.get(keyOf(path));

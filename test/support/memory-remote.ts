@@ -12,6 +12,7 @@ import type {
   Quota,
   Remote,
   RemoteWriteOptions,
+  RevisionsOptions,
   SharedLink,
 } from '../../src/api/remote.ts';
 import type { CommitOptions } from '../../src/api/write/upload-calls.ts';
@@ -303,8 +304,8 @@ export class MemoryRemote implements Remote {
     return this.#script.run('move', `${from} → ${to}`, signal, () => this.#store.relocate(from, to, true));
   };
 
-  revisions(path: Path, limit: number, signal?: AbortSignal) {
-    return this.#script.run('revisions', path, signal, () => this.#store.revisions(path, limit));
+  revisions(path: Path, options: RevisionsOptions, signal?: AbortSignal) {
+    return this.#script.run('revisions', path, signal, () => this.#store.revisions(path, options));
   }
 
   restore(path: Path, rev: string, signal?: AbortSignal) {

@@ -1,5 +1,12 @@
 import { ApiError } from '../../src/api/errors.ts';
-import type { Change, Entry, FileEntry, FolderEntry, Revisions } from '../../src/api/remote.ts';
+import type {
+  Change,
+  Entry,
+  FileEntry,
+  FolderEntry,
+  Revisions,
+  RevisionsOptions,
+} from '../../src/api/remote.ts';
 import type { CommitOptions } from '../../src/api/write/upload-calls.ts';
 import { contentHashOf } from '../../src/util/content-hash.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../../src/util/path.ts';
@@ -150,21 +157,25 @@ export class MemoryStore {
     for (const entry of all) this.past.forget(entry.path);
   }
 
-  revisions(path: Path, limit: number): Revisions {
-    const { files, ...known } = this.past.revisions(path);
-    return { ...known, files: files.slice(0, limit), hasMore: files.length > limit };
+  revisions(path: Path, { limit, followsMoves }: RevisionsOptions): Revisions {
+    const { files: here, ...known } = this.past.revisions(path);
+    const files = followsMoves ? this.past.ofFile(here[0]?.id) : here;
+    const placed = files.map((file) => ({ ...file, path: join(parentOf(path), file.name) }));
+    return { ...known, files: placed.slice(0, limit), hasMore: files.length > limit };
   }
 
   restore(path: Path, rev: string): FileEntry {
     const old = this.at(path);
     if (old?.kind === 'folder') throw new ApiError('conflict-folder', `a folder is at ${path}`);
-    const revision = this.past.revisions(path).files.find((file) => file.rev === rev);
+    const here = this.past.revisions(path).files;
+    const revision = [...here, ...this.past.ofFile(here[0]?.id)].find((file) => file.rev === rev);
     const content = this.#contents.get(rev);
     if (!revision || !content) throw new ApiError('revision-gone', `${path} has no such revision`);
     this.#makeParents(path);
     const isElsewhere = this.entries.some(({ id }) => id === revision.id);
     const id = old?.id ?? (isElsewhere ? this.unique('id:') : revision.id);
-    const place = { path: this.#displayed(revision.path), name: revision.name };
+    const name = old?.name ?? (here.includes(revision) ? revision.name : nameOf(path));
+    const place = { path: this.#displayed(join(parentOf(path), name)), name };
     const entry = { ...revision, id, ...place, rev: this.unique('rev'), committedMs: this.#tick() };
     this.#put(entry, content);
     return entry;

@@ -158,7 +158,7 @@ async function replacedCommit(
   how: { readonly signal: AbortSignal | undefined; readonly trouble: Trouble },
 ): Promise<FileEntry | undefined> {
   const { mode } = commit.options;
-  const { files: newestFirst } = await revisionsOf(client, commit.path, REVISIONS_MAX, how);
+  const { files: newestFirst } = await revisionsOf(client, commit.path, { limit: REVISIONS_MAX }, how);
   const base = mode.if === 'rev' ? newestFirst.findIndex(({ rev }) => rev === mode.rev) : -1;
   const newer = base < 0 ? newestFirst : newestFirst.slice(0, base);
   return newer.find((file) => isSince(file, commit) && isOurs(file, commit));

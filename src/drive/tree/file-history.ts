@@ -67,8 +67,18 @@ export class FileHistory implements History {
   async versions(path: Path, signal?: AbortSignal): Promise<Versions> {
     this.#requireAtService(path);
     await this.deps.placeholders.commit(path);
-    const { files, hasMore, isDeleted } = await this.deps.remote.revisions(path, VERSIONS_MAX, signal);
-    return { files, hasMore, currentRev: isDeleted ? undefined : files[0]?.rev };
+    const { remote } = this.deps;
+    const limit = VERSIONS_MAX;
+    const here = await remote.revisions(path, { limit }, signal);
+    if (here.isDeleted) return { files: here.files, hasMore: here.hasMore, currentRev: undefined };
+    // Programs save by moving a new file over the old one, and people rename files: both kinds of versions count.
+    const before = await remote.revisions(path, { limit, followsMoves: true }, signal);
+    const files = merged(here.files, before.files);
+    return {
+      files: files.slice(0, VERSIONS_MAX),
+      hasMore: here.hasMore || before.hasMore || files.length > VERSIONS_MAX,
+      currentRev: here.files[0]?.rev,
+    };
   }
 
   async version(path: Path, rev: string, signal?: AbortSignal): Promise<FileEntry> {
@@ -246,7 +256,7 @@ export class FileHistory implements History {
   async #lastAt(path: Path, signal?: AbortSignal): Promise<Last> {
     const { remote } = this.deps;
     try {
-      const { files, isDeleted, deletedMs } = await remote.revisions(path, 1, signal);
+      const { files, isDeleted, deletedMs } = await remote.revisions(path, { limit: 1 }, signal);
       const [file] = files;
       // A moved file leaves a deletion at its old path too, but it is not lost.
       if (!file || !isDeleted || (await remote.locate(file.id, signal)) !== undefined)
@@ -268,6 +278,19 @@ export class FileHistory implements History {
     }
     return highest;
   }
+}
+
+/**
+ * Returns `here`, newest first, with those of `before` that are not among them. The revision that a move has made is left
+ * out: it has the content and the time of one that is there.
+ */
+function merged(here: readonly FileEntry[], before: readonly FileEntry[]): readonly FileEntry[] {
+  const stateOf = ({ committedMs, contentHash, rev }: FileEntry) => `${committedMs} ${contentHash ?? rev}`;
+  const revs = new Set(here.map(({ rev }) => rev));
+  const states = new Set(here.map(stateOf));
+  const others = before.filter((file) => !revs.has(file.rev) && !states.has(stateOf(file)));
+  // Times are whole seconds: the sort keeps the order of equal ones.
+  return [...here, ...others].sort((one, other) => other.committedMs - one.committedMs);
 }
 
 function nothingAt(path: Path): FileError {

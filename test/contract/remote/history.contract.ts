@@ -29,13 +29,13 @@ export function historyContract(drive: RemoteUnderTest): void {
       const at = `${await newFolder()}/f`;
       const first = await write(at, 'first');
       const second = await write(at, 'second');
-      expect(await remote.revisions(path(at), 10)).toEqual({
+      expect(await remote.revisions(path(at), { limit: 10 })).toEqual({
         files: [second, first],
         hasMore: false,
         isDeleted: false,
       });
       await remote.remove(path(at), { permanent: false });
-      expect(await remote.revisions(path(at), 1)).toEqual({
+      expect(await remote.revisions(path(at), { limit: 1 })).toEqual({
         files: [second],
         hasMore: true,
         isDeleted: true,
@@ -45,10 +45,16 @@ export function historyContract(drive: RemoteUnderTest): void {
 
     test('revisions of a folder fails with not-file, also when it is deleted, and of an unknown path with not-found', async () => {
       const folder = await newFolder();
-      await expect(remote.revisions(path(folder), 10)).rejects.toMatchObject({ failure: 'not-file' });
+      await expect(remote.revisions(path(folder), { limit: 10 })).rejects.toMatchObject({
+        failure: 'not-file',
+      });
       await remote.remove(path(folder), { permanent: false });
-      await expect(remote.revisions(path(folder), 10)).rejects.toMatchObject({ failure: 'not-file' });
-      await expect(remote.revisions(path('/never'), 10)).rejects.toMatchObject({ failure: 'not-found' });
+      await expect(remote.revisions(path(folder), { limit: 10 })).rejects.toMatchObject({
+        failure: 'not-file',
+      });
+      await expect(remote.revisions(path('/never'), { limit: 10 })).rejects.toMatchObject({
+        failure: 'not-found',
+      });
     });
 
     test('restore makes an old revision the current one, with a rev of its own', async () => {
@@ -59,6 +65,21 @@ export function historyContract(drive: RemoteUnderTest): void {
       expect(restored).toMatchObject({ id: first.id, path: at, contentHash: first.contentHash });
       expect(revs([first, second])).not.toContain(restored.rev);
       expect(await remote.stat(path(at))).toEqual(restored);
+      expect(await textOf(restored)).toBe('first');
+    });
+
+    test('the revisions of a moved file are found with those of its former path, and can be restored', async () => {
+      const folder = await newFolder();
+      const first = await write(`${folder}/before`, 'first');
+      await write(`${folder}/before`, 'second');
+      await remote.createFolder(path(`${folder}/in`));
+      const moved = await remote.move(first.path, path(`${folder}/in/After`));
+      const here = await remote.revisions(moved.path, { limit: 10 });
+      expect(revs(here.files)).not.toContain(first.rev);
+      const { files } = await remote.revisions(moved.path, { limit: 10, followsMoves: true });
+      expect(files.at(-1)).toEqual({ ...first, path: `${folder}/in/before` });
+      const restored = await remote.restore(moved.path, first.rev);
+      expect(restored).toMatchObject({ id: first.id, path: moved.path, name: 'After' });
       expect(await textOf(restored)).toBe('first');
     });
 

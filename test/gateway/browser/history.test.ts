@@ -116,6 +116,18 @@ describe('versions', () => {
     expect((await versionsOf('/a.txt')).map(({ sizeBytes }) => sizeBytes)).toEqual([3, 5, 3]);
   });
 
+  test('a renamed file keeps its versions', async () => {
+    await put('/a.txt', 'old');
+    await put('/a.txt', 'newer');
+    const Destination = new URL(encodeURI(`${folder}/b.txt`), gateway.url).href;
+    expect((await dav('MOVE', '/a.txt', { headers: { Destination } })).status).toBe(201);
+    const versions = await versionsOf('/b.txt');
+    expect(versions.filter(({ isCurrent }) => isCurrent)).toMatchObject([{ sizeBytes: 5 }]);
+    const rev = versions.find(({ sizeBytes }) => sizeBytes === 3)?.rev ?? '';
+    expect((await call('restore', { path: `${folder}/b.txt`, rev })).status).toBe(200);
+    expect([await textOf('/b.txt'), await textOf('/a.txt')]).toEqual(['old', '404']);
+  });
+
   test('what is no file has no versions, and a revision of another file is refused with 404', async () => {
     await put('/a.txt', 'a');
     await put('/b.txt', 'b');

@@ -34,6 +34,21 @@ describe('versions', () => {
     expect(currentRev).toBe(second.rev);
   });
 
+  test.each([
+    ['that was renamed has the versions of its old name', '/draft'],
+    ['that was moved over another one has the versions of that one too', '/final'],
+  ])('a file %s, which can be restored', async (_what, place) => {
+    const version = await drive.put(at(place), 'an old version');
+    await drive.put(at('/draft'), 'draft');
+    await drive.files.move(at('/draft'), at('/final'), { overwrite: true });
+    const { files, currentRev } = await history().versions(at('/final'));
+    expect(files.map(({ rev }) => rev)).toContain(version.rev);
+    expect(files.find(({ rev }) => rev === currentRev)?.sizeBytes).toBe(5);
+    await history().restore(at('/final'), version.rev);
+    expect(await drive.text(at('/final'))).toBe('an old version');
+    expect(await drive.names(ROOT)).toEqual(['final']);
+  });
+
   test('the bytes of an old version are read, also of an empty one', async () => {
     const empty = remote.putFile(at('/a'), '');
     const first = await drive.put(at('/a'), 'first');
