@@ -39,14 +39,18 @@ function highlighted(text: string, language: string): string | undefined {
 /** Puts each line into an element. An element over several lines is closed at each line's end and opened again. */
 function numberedLines(markup: string): string {
   const open: string[] = [];
-  const lines = markup.split('\n').map((line) => {
-    const before = open.join('');
-    for (const [tag] of line.matchAll(/<span[^>]*>|<\/span>/g)) {
-      if (tag === '</span>') open.pop();
-      else open.push(tag);
-    }
-    return `<span class="line">${before}${line}${'</span>'.repeat(open.length)}</span>`;
-  });
+  // The last line end does not begin another line.
+  const lines = markup
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((line) => {
+      const before = open.join('');
+      for (const [tag] of line.matchAll(/<span[^>]*>|<\/span>/g)) {
+        if (tag === '</span>') open.pop();
+        else open.push(tag);
+      }
+      return `<span class="line">${before}${line}${'</span>'.repeat(open.length)}</span>`;
+    });
   return lines.join('');
 }
 

@@ -44,7 +44,6 @@ describe('texts', () => {
         '/* over',
         'two lines */',
         'const a = "<b>";',
-        '',
       ]);
       await expectSoon(() => code.locator('.hljs-comment').count()).toBe(2);
       await expectSoon(() => page().evaluate('document.documentElement.scrollWidth')).toBe(320);
