@@ -5,7 +5,7 @@ import { ItemIcon } from './icons.tsx';
 import { kindOf } from './kinds.ts';
 import { addressOf } from './paths.ts';
 
-/** Images up to this size are loaded whole when they have no thumbnail, in bytes. */
+/** Images up to this size are loaded whole for the grid when they have no thumbnail, in bytes. */
 const WHOLE_BYTES_MAX = 2 * 1024 * 1024;
 
 /** Images up to this size are their own thumbnails: asking for another costs as much, in bytes. */
@@ -18,7 +18,7 @@ const THUMBNAIL_SOURCE_BYTES_MAX = 20 * 1024 * 1024;
 /** The drawing of an item's kind, with the image over it when there is a small one. */
 export function Look({ item, isLarge }: { readonly item: Item; readonly isLarge: boolean }) {
   const [failures, setFailures] = useState(0);
-  const source = isLarge ? sourcesOf(item)[failures] : undefined;
+  const source = sourcesOf(item, isLarge ? WHOLE_BYTES_MAX : OWN_THUMBNAIL_BYTES_MAX)[failures];
   return (
     <span class="look">
       <ItemIcon item={item} />
@@ -36,14 +36,14 @@ export function Look({ item, isLarge }: { readonly item: Item; readonly isLarge:
   );
 }
 
-/** Returns where an item's image comes from, best first. */
-function sourcesOf(item: Item): readonly string[] {
+/** Returns where an item's image comes from, best first; whole only up to `wholeBytesMax`. */
+function sourcesOf(item: Item, wholeBytesMax: number): readonly string[] {
   const { name, path, sizeBytes = 0, etag } = item;
   const hasThumbnail =
     THUMBNAIL_NAMES.test(name) && sizeBytes <= THUMBNAIL_SOURCE_BYTES_MAX && etag !== undefined;
   const isImage = kindOf(name) === 'image';
   return [
     ...(hasThumbnail && sizeBytes > OWN_THUMBNAIL_BYTES_MAX ? [thumbnailOf(item)] : []),
-    ...(isImage && sizeBytes <= WHOLE_BYTES_MAX ? [addressOf(path, 'file')] : []),
+    ...(isImage && sizeBytes <= wholeBytesMax ? [addressOf(path, 'file')] : []),
   ];
 }

@@ -62,7 +62,7 @@ describe('texts', () => {
 });
 
 describe('small images', () => {
-  test('a large picture is shown by a small image in the grid, and by itself when it is opened', async () => {
+  test('a large picture is shown by a small image in list and grid, and by itself when it is opened', async () => {
     const side = 1200;
     const raw = { width: side, height: side, channels: 3 } as const;
     const picture = await sharp(Buffer.from(pseudoRandomBytes(side * side * 3, 1)), { raw })
@@ -71,8 +71,10 @@ describe('small images', () => {
     expect(picture.length).toBeGreaterThan(2 * 1024 * 1024);
     await drive.put('large.png', picture);
     await drive.open();
-    await drive.press('Grid');
     const width = () => page().evaluate('document.querySelector(".look img")?.naturalWidth');
+    await expectSoon(width).toBe(256);
+    await drive.press('Grid');
+    await expectSoon(() => page().locator('.grid .look img').count()).toBe(1);
     await expectSoon(width).toBe(256);
     await open('large.png');
     await expectSoon(() => page().evaluate('document.querySelector("dialog img").naturalWidth')).toBe(side);
@@ -85,10 +87,11 @@ describe('small images', () => {
     expect(picture.length).toBeGreaterThan(128 * 1024);
     await drive.put('whole.png', picture);
     await drive.put('damaged.png', new Uint8Array(200 * 1024));
-    await drive.open();
     await page().route('**/.davgate/api/thumbnail?**', (route) =>
       route.fulfill({ status: 503, body: 'away' }),
     );
+    await drive.open();
+    await expectSoon(() => page().locator('.look img').count()).toBe(0);
     await drive.press('Grid');
     await expectSoon(() => drive.item('whole.png').locator('img').getAttribute('src')).toContain('whole.png');
     await expectSoon(() => page().evaluate('document.querySelector(".look img")?.naturalWidth')).toBe(300);
