@@ -1,4 +1,14 @@
-import { foldName, join, namesOf, type Path, PathError, pathOf, ROOT } from '../util/path.ts';
+import {
+  foldName,
+  join,
+  keyOf,
+  namesOf,
+  type Path,
+  PathError,
+  parentOf,
+  pathOf,
+  ROOT,
+} from '../util/path.ts';
 import type { FileMetadata, FolderMetadata, Metadata } from '../wire/files.ts';
 import { ApiError } from './errors.ts';
 import type { Change, Entry, EntryLocation, FileEntry, FolderEntry } from './remote.ts';
@@ -97,6 +107,14 @@ export class DriveRoot {
       return 'outside';
     checkPlace(metadata);
     return this.#pathOf(metadata) ?? 'outside';
+  }
+
+  /** Returns where the entry of a link is; `undefined` outside the drive, and where the service does not say. */
+  linked(metadata: Named): Path | undefined {
+    const path = this.#pathOf(metadata);
+    if (path === undefined || path === ROOT) return path;
+    const shown = join(parentOf(path), metadata.name);
+    return keyOf(shown) === keyOf(path) ? shown : path;
   }
 
   /** Reads an entry of an unknown kind as a file, so that clients see it. `file` checks that it has all fields of one. */

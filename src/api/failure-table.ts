@@ -1,6 +1,7 @@
 import type {
   CreateSharedLinkWithSettingsError,
   ListSharedLinksError,
+  ModifySharedLinkSettingsError,
   RevokeSharedLinkError,
   SharedLinkSettingsError,
 } from '../wire/account.ts';
@@ -154,6 +155,7 @@ const THUMBNAIL: Record<
 type LinkError =
   | CreateSharedLinkWithSettingsError
   | ListSharedLinksError
+  | ModifySharedLinkSettingsError
   | RevokeSharedLinkError
   | SharedLinkSettingsError;
 

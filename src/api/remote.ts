@@ -115,10 +115,23 @@ export interface LinkSettings {
   readonly expiresMs?: number;
 }
 
+/** New settings of a link. Those that are absent stay as they are. */
+export interface LinkChange extends Omit<LinkSettings, 'expiresMs'> {
+  /** `never` removes the expiry. */
+  readonly expiresMs?: number | 'never';
+}
+
 export interface SharedLink {
   readonly url: string;
   readonly visibility: LinkVisibility;
   readonly expiresMs?: number;
+}
+
+/** A link, and the entry that it shows. */
+export interface LinkedEntry extends SharedLink {
+  readonly kind: Entry['kind'];
+  /** The names of the folders above may be in another letter case. */
+  readonly path: Path;
 }
 
 export interface Quota {
@@ -233,8 +246,12 @@ export interface Remote {
   thumbnail(file: FileEntry, signal?: AbortSignal): Promise<Uint8Array>;
   /** `list_shared_links` of exactly this path. Returns the first link, if there is one. */
   sharedLink(path: Path, signal?: AbortSignal): Promise<SharedLink | undefined>;
+  /** `list_shared_links`, all pages: the links of exactly `path`, or of all entries of the drive. Throws `reset`. */
+  sharedLinks(path: Path | undefined, signal?: AbortSignal): Promise<readonly LinkedEntry[]>;
   /** `create_shared_link_with_settings`. Throws `link-exists`, `link-settings`. */
   createSharedLink(path: Path, settings: LinkSettings, signal?: AbortSignal): Promise<SharedLink>;
+  /** `modify_shared_link_settings`. Throws `link-gone`, `link-settings`. */
+  changeSharedLink(url: string, change: LinkChange, signal?: AbortSignal): Promise<SharedLink>;
   /** `revoke_shared_link`. */
   revokeSharedLink(url: string, signal?: AbortSignal): Promise<void>;
 }

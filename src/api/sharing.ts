@@ -1,25 +1,34 @@
-import type { Path } from '../util/path.ts';
+import { type Path, PathError } from '../util/path.ts';
 import type {
   CreateSharedLinkWithSettingsArg,
   ListSharedLinksArg,
   ListSharedLinksResult,
+  ModifySharedLinkSettingsArg,
   RevokeSharedLinkArg,
   SharedLinkMetadata,
   SharedLinkSettings,
 } from '../wire/account.ts';
 import type { Client } from './context.ts';
-import { timeOf, timestampOf } from './drive-root.ts';
-import type { LinkSettings, Remote, SharedLink } from './remote.ts';
+import { type DriveRoot, timeOf, timestampOf } from './drive-root.ts';
+import { ApiError } from './errors.ts';
+import type { LinkedEntry, LinkSettings, Remote, SharedLink } from './remote.ts';
 import { parsed, readNull, rpcRequest } from './request.ts';
 import type { Trouble } from './retry.ts';
 
-type Sharing = Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
+type Sharing = Pick<
+  Remote,
+  'sharedLink' | 'sharedLinks' | 'createSharedLink' | 'changeSharedLink' | 'revokeSharedLink'
+>;
+
+/** Maximum number of pages of links, which have about 200 each. More show that the service loops. */
+const PAGES_MAX = 1000;
 
 /** The calls for shared links. */
 export function sharingOf(client: Client): Sharing {
   const { caller, root } = client;
   return {
     sharedLink: (path, signal) => sharedLink(client, path, { signal }),
+    sharedLinks: (path, signal) => sharedLinks(client, path, signal),
 
     async createSharedLink(path, settings, signal) {
       const wireSettings = settingsOf(settings);
@@ -39,6 +48,20 @@ export function sharingOf(client: Client): Sharing {
           const link = await sharedLink(client, path, { signal, trouble });
           return link && hasSettings(link, settings) ? { result: link } : undefined;
         },
+      });
+    },
+
+    changeSharedLink(url, { expiresMs, ...change }, signal) {
+      const arg: ModifySharedLinkSettingsArg = {
+        url,
+        settings: settingsOf({ ...change, ...(typeof expiresMs === 'number' && { expiresMs }) }),
+        ...(expiresMs === 'never' && { remove_expiration: true }),
+      };
+      return caller.call({
+        request: rpcRequest('sharing/modify_shared_link_settings', arg),
+        lane: 'metadata',
+        signal,
+        read: ({ text }) => linkOf(parsed<SharedLinkMetadata>(text)),
       });
     },
 
@@ -70,6 +93,55 @@ async function sharedLink(
     read: ({ text }) => parsed<ListSharedLinksResult>(text).links.map(linkOf)[0],
     ...how,
   });
+}
+
+async function sharedLinks(
+  { caller, root }: Client,
+  path: Path | undefined,
+  signal: AbortSignal | undefined,
+): Promise<readonly LinkedEntry[]> {
+  const route = 'sharing/list_shared_links';
+  let arg: ListSharedLinksArg = path === undefined ? {} : { path: root.toWire(path), direct_only: true };
+  if (arg.path === '') return [];
+  const found: LinkedEntry[] = [];
+  for (let page = 1; page <= PAGES_MAX; page++) {
+    const { links, next } = await caller.call({
+      request: rpcRequest(route, arg),
+      lane: 'metadata',
+      signal,
+      read: ({ text }) => {
+        const answer = parsed<ListSharedLinksResult>(text);
+        return {
+          links: answer.links.flatMap((metadata) => linkedEntryOf(root, metadata, path) ?? []),
+          next: answer.has_more ? answer.cursor : undefined,
+        };
+      },
+    });
+    for (const link of links) found.push(link);
+    if (next === undefined) return found;
+    arg = { cursor: next };
+  }
+  throw new ApiError('unavailable', `${route}: the storage service sends pages without end`);
+}
+
+/** Reads a link with its entry, which is at `path` if that is given. Returns `undefined` outside the drive. */
+function linkedEntryOf(
+  root: DriveRoot,
+  metadata: SharedLinkMetadata,
+  path = placeOf(root, metadata),
+): LinkedEntry | undefined {
+  const kind = metadata['.tag'] === 'folder' ? 'folder' : 'file';
+  return path === undefined ? undefined : { ...linkOf(metadata), kind, path };
+}
+
+/** Returns where the entry of a link is; `undefined` outside the drive, or for a name that no path can contain. */
+function placeOf(root: DriveRoot, metadata: SharedLinkMetadata): Path | undefined {
+  try {
+    return root.linked(metadata);
+  } catch (error) {
+    if (error instanceof PathError) return undefined;
+    throw error;
+  }
 }
 
 /** Returns the settings under the names that every version of the API accepts. */

@@ -8,6 +8,7 @@ import { driveInfo } from './drive-info.ts';
 import { restore, trash, undelete, version, versions } from './history.ts';
 import { type Drive, Input, type Route } from './route.ts';
 import { search } from './search.ts';
+import { changeLink, links, share, unshare } from './shared-links.ts';
 import { thumbnail } from './thumbnail.ts';
 import { zip } from './zip.ts';
 
@@ -28,6 +29,10 @@ const ROUTES: ReadonlyMap<string, Route> = new Map([
   ['restore', restore],
   ['trash', trash],
   ['undelete', undelete],
+  ['links', links],
+  ['share', share],
+  ['change-link', changeLink],
+  ['unshare', unshare],
 ]);
 
 export interface BrowserHandlerOptions {

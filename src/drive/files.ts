@@ -2,6 +2,8 @@ import type {
   Entry,
   FileEntry,
   FolderEntry,
+  LinkChange,
+  LinkedEntry,
   LinkSettings,
   SearchPage,
   SharedLink,
@@ -14,6 +16,8 @@ export type {
   Entry,
   FileEntry,
   FolderEntry,
+  LinkChange,
+  LinkedEntry,
   LinkSettings,
   SearchPage,
   SharedLink,
@@ -133,6 +137,14 @@ export interface Files {
   shareLink(path: Path, settings: LinkSettings): Promise<SharedLink>;
   /** Revokes the link, if there is one. */
   unshareLink(path: Path): Promise<void>;
+  /** Returns the links of exactly `path`, or without a path those of all entries of the drive. Throws `not-found`. */
+  sharedLinks(path: Path | undefined, signal?: AbortSignal): Promise<readonly LinkedEntry[]>;
+  /** Creates a shared link. Throws `exists` when there is one, `unsupported` with the service's reason. */
+  createLink(path: Path, settings: LinkSettings): Promise<SharedLink>;
+  /** Changes a link of exactly `path`. Throws `not-found` for any other `url`, `unsupported` with the service's reason. */
+  changeLink(path: Path, url: string, change: LinkChange): Promise<SharedLink>;
+  /** Revokes a link of exactly `path`. Throws `not-found` for any other `url`. */
+  revokeLink(path: Path, url: string): Promise<void>;
 }
 
 /** Finds files and folders by name. Every failure is a `FileError`. */

@@ -70,8 +70,11 @@ export function guardRemote(remote: Remote, locks: PathLocks): Remote {
     search: (query, cursor, signal) => remote.search(query, cursor, signal),
     thumbnail: (file, signal) => remote.thumbnail(file, signal),
     sharedLink: (path, signal) => shared([path], () => remote.sharedLink(path, signal)),
+    sharedLinks: (path, signal) =>
+      shared(path === undefined ? [] : [path], () => remote.sharedLinks(path, signal)),
     createSharedLink: (path, settings, signal) =>
       shared([path], () => remote.createSharedLink(path, settings, signal)),
+    changeSharedLink: (url, change, signal) => remote.changeSharedLink(url, change, signal),
     revokeSharedLink: (url, signal) => remote.revokeSharedLink(url, signal),
   };
 }

@@ -3,6 +3,7 @@ import { Asking } from './asking.tsx';
 import { Breadcrumbs } from './breadcrumbs.tsx';
 import type { Asked, Command } from './commands.ts';
 import { DavFailure, type Item, relocate, remove } from './dav.ts';
+import { DriveMenu } from './drive-menu.tsx';
 import { DropArea } from './drop-area.tsx';
 import { filesOf } from './dropped.ts';
 import { Editor } from './editor.tsx';
@@ -130,7 +131,10 @@ function FolderPage(props: FolderPageProps) {
     <DropArea path={path} onFiles={onFiles}>
       <header class="page">
         <h1 class="unseen">{nameOf(path) || t('drive')}</h1>
-        <Breadcrumbs path={path} onOpen={openFolder} />
+        <div class="top">
+          <Breadcrumbs path={path} onOpen={openFolder} />
+          <DriveMenu user={drive.user} onOpen={openFolder} />
+        </div>
         <Toolbar
           selectedCount={chosen.length}
           hasTrash={drive.keepsDeleted}

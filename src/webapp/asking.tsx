@@ -4,6 +4,7 @@ import { ConfirmDialog, FolderDialog, NameDialog } from './dialogs.tsx';
 import { failureText } from './folder.ts';
 import { t } from './messages.ts';
 import { join, nameOf, parentOf } from './paths.ts';
+import { ShareDialog } from './share-dialog.tsx';
 import { createTextFile } from './text-file.ts';
 import { TrashDialog } from './trash-dialog.tsx';
 import { VersionsDialog } from './versions-dialog.tsx';
@@ -68,6 +69,7 @@ export function Asking(props: AskingProps) {
   if (asked === 'trash') return <TrashDialog folder={path} onRestored={onDone} onClose={onClose} />;
   if (!only) return null;
   if (asked === 'versions') return <VersionsDialog item={only} onRestored={onDone} onClose={onClose} />;
+  if (asked === 'share') return <ShareDialog item={only} onClose={onClose} />;
   if (asked === 'rename')
     return (
       <NameDialog

@@ -8,6 +8,7 @@ export type Command =
   | 'copy'
   | 'download'
   | 'versions'
+  | 'share'
   | 'remove';
 
 /** The commands that need an answer first, or show something. */

@@ -8,11 +8,12 @@ import { t } from './messages.ts';
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
+  readonly isWide?: boolean;
   readonly children: ComponentChildren;
 }
 
 /** A dialog over the page. Escape and a click beside it close it. */
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, onClose, isWide = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   // Before the next key: it belongs to the dialog.
@@ -21,6 +22,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keyboard closes a dialog by Escape
     <dialog
       ref={dialog}
+      class={isWide ? 'wide' : undefined}
       aria-labelledby={titleId}
       onClose={onClose}
       onClick={(event) => event.target === dialog.current && dialog.current?.close()}

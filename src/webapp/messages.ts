@@ -1,3 +1,6 @@
+import { ENGLISH_CONNECT, GERMAN_CONNECT } from './messages-connect.ts';
+import { ENGLISH_SHARING, GERMAN_SHARING } from './messages-sharing.ts';
+
 /**
  * The words of the application. A further language is one more table here: the compiler names what is missing. `{0}` and
  * `{1}` stand for the values.
@@ -112,6 +115,8 @@ const ENGLISH = {
   inUse: '“{0}” is locked: a program has it open. Close it there and try again.',
   breadcrumbs: 'Folders above',
   files: 'Files',
+  ...ENGLISH_SHARING,
+  ...ENGLISH_CONNECT,
 };
 
 export type Messages = Readonly<Record<keyof typeof ENGLISH, string>>;
@@ -228,6 +233,8 @@ const GERMAN: Messages = {
   inUse: '„{0}“ ist gesperrt: Ein Programm hat es geöffnet. Bitte dort schließen und noch einmal versuchen.',
   breadcrumbs: 'Übergeordnete Ordner',
   files: 'Dateien',
+  ...GERMAN_SHARING,
+  ...GERMAN_CONNECT,
 };
 
 const TABLES: Readonly<Record<string, Messages>> = { en: ENGLISH, de: GERMAN };

@@ -57,6 +57,9 @@ export function Toolbar(props: Props) {
           {selectedCount === 1 && (
             <Action sign="rename" label={t('rename')} onPress={() => onCommand('rename')} />
           )}
+          {selectedCount === 1 && (
+            <Action sign="share" label={t('share')} onPress={() => onCommand('share')} />
+          )}
           <Action sign="move" label={t('moveTo')} onPress={() => onCommand('move')} />
           <Action sign="copy" label={t('copyTo')} onPress={() => onCommand('copy')} />
           {hasVersions && (
@@ -103,7 +106,8 @@ interface ActionProps {
   readonly onPress: () => void;
 }
 
-function Action({ sign, label, onPress }: ActionProps) {
+/** A button with a sign; narrow screens show the sign alone. */
+export function Action({ sign, label, onPress }: ActionProps) {
   return (
     <button type="button" class="button" title={label} onClick={onPress}>
       <Sign name={sign} />

@@ -127,14 +127,25 @@ export interface RevokeSharedLinkArg {
   readonly url: string;
 }
 
-export type RevokeSharedLinkError = Tag<
+/** SharedLinkError */
+type LinkErrorTag =
   | 'shared_link_not_found'
   | 'shared_link_access_denied'
   | 'unsupported_link_type'
   | 'unsupported_parameter_field'
-  | 'shared_link_malformed'
-  | 'other'
->;
+  | 'other';
+
+export type RevokeSharedLinkError = Tag<LinkErrorTag | 'shared_link_malformed'>;
+
+export interface ModifySharedLinkSettingsArg {
+  readonly url: string;
+  readonly settings: SharedLinkSettings;
+  readonly remove_expiration?: boolean;
+}
+
+export type ModifySharedLinkSettingsError =
+  | Tag<LinkErrorTag | 'email_not_verified'>
+  | Nested<'settings_error', SharedLinkSettingsError>;
 
 // ---- users/*
 

@@ -164,6 +164,22 @@ describe('the application on different screens', () => {
     await expectSoon(() => drive.violations()).toEqual([]);
   });
 
+  test.each([
+    { width: 720, locale: 'en' },
+    { width: 1000, locale: 'en' },
+    { width: 1280, locale: 'en' },
+    { width: 1280, locale: 'de' },
+  ])('at $width px in $locale a selection does not move the list', async ({ width, locale }) => {
+    await drive.put('a.txt');
+    await drive.use({ viewport: { width, height: 800 }, locale });
+    await drive.open();
+    const top = "document.querySelector('.items').getBoundingClientRect().top";
+    const before = await page().evaluate<number>(top);
+    await drive.check('a.txt');
+    await page().locator('.toolbar .count').waitFor();
+    await expectSoon(() => page().evaluate<number>(top)).toBe(before);
+  });
+
   test('a German browser sees German', async () => {
     await drive.use({ locale: 'de-AT' });
     await drive.open();

@@ -19,6 +19,7 @@ import type { Clock } from '../../src/util/clock.ts';
 import { contentHashOf } from '../../src/util/content-hash.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../../src/util/path.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
+import { MemoryFileLinks } from './memory-links.ts';
 import { MemoryTree } from './memory-tree.ts';
 
 const PIECE_BYTES = 64 * 1024;
@@ -58,7 +59,7 @@ export class MemoryFiles implements Files {
   readonly #tree = new MemoryTree();
   readonly #contents = new Map<string, Buffer>();
   readonly #held = new Set<string>();
-  readonly #links = new Map<string, SharedLink>();
+  readonly #links = new MemoryFileLinks(this.#tree);
   readonly #failures = new Map<keyof Files, Error[]>();
   #made = 0;
 
@@ -249,29 +250,23 @@ export class MemoryFiles implements Files {
 
   async sharedLink(path: Path, signal?: AbortSignal): Promise<SharedLink | undefined> {
     this.#begin('sharedLink', signal);
-    return this.#links.get(this.#present(path).id);
+    return this.#links.sharedLink(path);
   }
 
   async shareLink(path: Path, settings: LinkSettings): Promise<SharedLink> {
     this.#begin('shareLink', undefined, { path, options: settings });
-    const { id, name } = this.#present(path);
-    if (settings.visibility === 'password' && settings.password === undefined)
-      throw new FileError('unsupported', 'a link with a password needs one');
-    const visibility = settings.visibility ?? (settings.password === undefined ? 'public' : 'password');
-    const expires = settings.expiresMs === undefined ? {} : { expiresMs: settings.expiresMs };
-    const link = {
-      url: `https://share.example/${++this.#made}/${encodeURIComponent(name)}?dl=0`,
-      visibility,
-      ...expires,
-    };
-    this.#links.set(id, link);
-    return link;
+    return this.#links.shareLink(path, settings);
   }
 
   async unshareLink(path: Path): Promise<void> {
     this.#begin('unshareLink', undefined, { path });
-    this.#links.delete(this.#present(path).id);
+    return this.#links.unshareLink(path);
   }
+
+  readonly sharedLinks: Files['sharedLinks'] = (path) => this.#links.sharedLinks(path);
+  readonly createLink: Files['createLink'] = (...how) => this.#links.createLink(...how);
+  readonly changeLink: Files['changeLink'] = (...how) => this.#links.changeLink(...how);
+  readonly revokeLink: Files['revokeLink'] = (...how) => this.#links.revokeLink(...how);
 
   async #take(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<Buffer> {
     const pieces: Uint8Array[] = [];

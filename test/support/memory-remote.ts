@@ -6,14 +6,12 @@ import type {
   EntryLocation,
   FileEntry,
   FolderEntry,
-  LinkSettings,
   ListOptions,
   Page,
   Quota,
   Remote,
   RemoteWriteOptions,
   RevisionsOptions,
-  SharedLink,
 } from '../../src/api/remote.ts';
 import type { CommitOptions } from '../../src/api/write/upload-calls.ts';
 import { keyOf, type Path, parentOf, pathOf, ROOT } from '../../src/util/path.ts';
@@ -21,6 +19,7 @@ import { readOf } from './byte-source.ts';
 import { CallScript, type Gate, unlessAborted } from './call-script.ts';
 import { collected } from './collected-body.ts';
 import { ManualClock } from './manual-clock.ts';
+import { MemoryLinkCalls } from './memory-links.ts';
 import { searchPage } from './memory-search.ts';
 import { MemoryStore, mustBeTaken } from './memory-store.ts';
 
@@ -48,7 +47,7 @@ export class MemoryRemote implements Remote {
     if (!this.#isFeedHeld) this.#wakeAll();
   });
   readonly #lastWrites = new Map<string, Promise<void>>();
-  readonly #links = new Map<string, SharedLink>();
+  readonly #links = new MemoryLinkCalls(this.#script, this.#store);
   #wake: (() => void)[] = [];
   #isFeedHeld = false;
 
@@ -329,30 +328,11 @@ export class MemoryRemote implements Remote {
     return this.#script.run('thumbnail', file.path, signal, () => Buffer.from(`image of ${file.rev}`));
   }
 
-  sharedLink(path: Path, signal?: AbortSignal) {
-    return this.#script.run('sharedLink', path, signal, () => this.#links.get(this.#store.existing(path).id));
-  }
-
-  createSharedLink(path: Path, settings: LinkSettings, signal?: AbortSignal) {
-    return this.#script.run('createSharedLink', path, signal, () => {
-      const { id } = this.#store.existing(path);
-      if (this.#links.has(id)) throw new ApiError('link-exists', 'there is one');
-      const { visibility = 'public', password, expiresMs } = settings;
-      if (visibility === 'password' && !password) throw new ApiError('link-settings', 'no password');
-      const url = `https://links.example/${this.#store.unique('l')}`;
-      const link = { url, visibility, ...(expiresMs !== undefined && { expiresMs }) };
-      this.#links.set(id, link);
-      return link;
-    });
-  }
-
-  revokeSharedLink(url: string, signal?: AbortSignal) {
-    return this.#script.run('revokeSharedLink', url, signal, () => {
-      const [found] = [...this.#links].filter(([, link]) => link.url === url);
-      if (!found) throw new ApiError('link-gone', 'no such link');
-      this.#links.delete(found[0]);
-    });
-  }
+  readonly sharedLink: Remote['sharedLink'] = (...how) => this.#links.sharedLink(...how);
+  readonly sharedLinks: Remote['sharedLinks'] = (...how) => this.#links.sharedLinks(...how);
+  readonly createSharedLink: Remote['createSharedLink'] = (...how) => this.#links.createSharedLink(...how);
+  readonly changeSharedLink: Remote['changeSharedLink'] = (...how) => this.#links.changeSharedLink(...how);
+  readonly revokeSharedLink: Remote['revokeSharedLink'] = (...how) => this.#links.revokeSharedLink(...how);
 
   /** As in the real client, a long poll does not affect the availability. */
   async #noted<T>(call: Call, work: () => Promise<T>): Promise<T> {

@@ -149,6 +149,17 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
       const newest = pending.newest(path);
       if (!newest || !isNewId(newest.write.fileId)) await base.unshareLink(path);
     },
+    async sharedLinks(path, signal) {
+      const newest = path === undefined ? undefined : pending.newest(path);
+      return newest && isNewId(newest.write.fileId) ? [] : base.sharedLinks(path, signal);
+    },
+    createLink: (path, settings) =>
+      turns.exclusive([path], async () => {
+        await landed(path);
+        return base.createLink(path, settings);
+      }),
+    changeLink: (path, url, change) => base.changeLink(path, url, change),
+    revokeLink: (path, url) => base.revokeLink(path, url),
   };
 }
 

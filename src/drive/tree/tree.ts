@@ -1,7 +1,6 @@
 import { isApiFailure } from '../../api/errors.ts';
-import type { Remote } from '../../api/remote.ts';
 import { LocalFileTooLarge } from '../../state/local-files.ts';
-import { foldName, type Path, parentOf } from '../../util/path.ts';
+import { foldName, type Path, parentOf, ROOT } from '../../util/path.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { ContentReader } from '../content/content-reader.ts';
@@ -11,7 +10,7 @@ import type { History } from '../history.ts';
 import { type LocalFiles, localEntry } from '../local-files.ts';
 import { isWithinWaiting } from '../names.ts';
 import { type Placeholders, placeholderEntry } from '../placeholders.ts';
-import { replaceLink, revokeLink } from '../shared-links.ts';
+import { changeLink, type RemoteLinks, replaceLink, revokeLink, revokeLinks } from '../shared-links.ts';
 
 interface TreeDeps {
   readonly reader: Reader;
@@ -26,7 +25,7 @@ interface TreeDeps {
   readonly localFiles: LocalFiles;
   readonly placeholders: Placeholders;
   readonly quota: { free: Files['freeSpace'] };
-  readonly remote: Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
+  readonly remote: RemoteLinks;
 }
 
 interface Unfinished {
@@ -121,7 +120,7 @@ export function createTree(deps: TreeDeps): Tree {
     shareLink: (path, settings) =>
       change(path, async () => replaceLink(remote, (await shareable(path)).path, settings)),
     unshareLink: (path) =>
-      change(path, async () => ((await isOnlyHere(path)) ? undefined : revokeLink(remote, path))),
+      change(path, async () => ((await isOnlyHere(path)) ? undefined : revokeLinks(remote, path))),
     history: {
       keepsDeleted: history.keepsDeleted,
       versions: (path, signal) => named(path, () => history.versions(path, signal)),
@@ -135,6 +134,16 @@ export function createTree(deps: TreeDeps): Tree {
         }),
       undelete: (path) => change(path, () => history.undelete(path)),
     },
+    sharedLinks: (path, signal) =>
+      named(path ?? ROOT, async () => {
+        if (path !== undefined && (await isOnlyHere(path))) return [];
+        const links = await remote.sharedLinks(path, signal);
+        return links.map((link) => ({ ...link, path: reader.displayed(link.path) }));
+      }),
+    createLink: (path, settings) =>
+      change(path, async () => remote.createSharedLink((await shareable(path)).path, settings)),
+    changeLink: (path, url, how) => change(path, () => changeLink(remote, path, url, how)),
+    revokeLink: (path, url) => change(path, () => revokeLink(remote, path, url)),
     async idle() {
       while (underWay.size > 0) await Promise.allSettled(underWay);
     },
@@ -208,6 +217,12 @@ export class Reader {
     // A placeholder that was committed meanwhile is in the cache.
     const known = metadata.peek(path);
     return known === 'absent' ? undefined : known;
+  }
+
+  /** Returns `path` in the letter case of its entry if that is cached: without a call. */
+  displayed(path: Path): Path {
+    const known = this.deps.metadata.peek(path);
+    return known === undefined || known === 'absent' ? path : known.path;
   }
 
   /**

@@ -72,6 +72,45 @@ export function readingContract(drive: FilesUnderTest): void {
     });
   });
 
+  describe('the links of a path', () => {
+    test('a second link is refused, and a link is changed and revoked by its own path alone', async () => {
+      const folder = await newFolder();
+      const [at, other] = [join(folder, 'f'), join(folder, 'other')];
+      for (const each of [at, other]) await put(each, 'x');
+      const { url } = await files.createLink(at, { visibility: 'password', password: 'sesame' });
+      expect(await faultOf(files.createLink(at, {}))).toBe('exists');
+      expect(await faultOf(files.changeLink(other, url, { expiresMs: 'never' }))).toBe('not-found');
+      expect(await faultOf(files.revokeLink(other, url))).toBe('not-found');
+      expect(await files.changeLink(at, url, { visibility: 'public' })).toEqual({
+        url,
+        visibility: 'public',
+      });
+      expect(await files.sharedLinks(at)).toEqual([{ url, visibility: 'public', kind: 'file', path: at }]);
+      expect(await files.sharedLinks(other)).toEqual([]);
+      await files.revokeLink(at, url);
+      expect(await faultOf(files.revokeLink(at, url))).toBe('not-found');
+      expect(await files.sharedLinks(at)).toEqual([]);
+    });
+
+    test('all links of the drive are listed with the paths of their entries', async () => {
+      const folder = await newFolder();
+      const at = join(folder, 'Übung');
+      await put(at, 'x');
+      const { url } = await files.createLink(at, {});
+      const all = await files.sharedLinks(undefined);
+      expect(all.filter((link) => link.url === url)).toEqual([
+        { url, visibility: 'public', kind: 'file', path: at },
+      ]);
+    });
+
+    test('a path without an entry has no links and gets none', async () => {
+      const none = join(await newFolder(), 'none');
+      expect(await faultOf(files.sharedLinks(none))).toBe('not-found');
+      expect(await faultOf(files.createLink(none, {}))).toBe('not-found');
+      expect(await faultOf(files.changeLink(none, 'https://links.example/1', {}))).toBe('not-found');
+    });
+  });
+
   test('a new file reduces the free space by its size', async () => {
     const before = await files.freeSpace();
     await put(join(await newFolder(), 'f'), 'x'.repeat(100_000));

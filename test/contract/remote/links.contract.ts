@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Remote } from '../../../src/api/remote.ts';
+import type { LinkChange, LinkedEntry, Remote } from '../../../src/api/remote.ts';
+import { isWithin, nameOf } from '../../../src/util/path.ts';
 import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
 import { ANY, type RemoteUnderTest } from './remote-under-test.ts';
@@ -44,6 +45,47 @@ export function linksContract(drive: RemoteUnderTest): void {
       const link = await remote.createSharedLink(at, settings);
       expect(link).toMatchObject({ visibility: 'password', expiresMs });
       expect(JSON.stringify(await remote.sharedLink(at))).not.toContain('opensesame');
+    });
+
+    test('all links of the drive are listed with their entries, and those of one path alone', async () => {
+      const folder = path(await newFolder());
+      const file = await remote.write(path(`${folder}/Shared.TXT`), bodyOf('x'), ANY);
+      const links = [await remote.createSharedLink(folder, {}), await remote.createSharedLink(file.path, {})];
+      const shown = (listed: readonly LinkedEntry[]) =>
+        listed
+          .filter((link) => isWithin(link.path, folder))
+          .map(({ kind, path: at, ...link }) => ({ kind, name: nameOf(at), link }))
+          .sort((one, other) => one.kind.localeCompare(other.kind));
+      const ofFile = { kind: 'file', name: 'Shared.TXT', link: links[1] };
+      const ofFolder = { kind: 'folder', name: nameOf(folder), link: links[0] };
+      expect(shown(await remote.sharedLinks(undefined))).toEqual([ofFile, ofFolder]);
+      expect(shown(await remote.sharedLinks(file.path))).toEqual([ofFile]);
+      await expect(remote.sharedLinks(path(`${folder}/none`))).rejects.toMatchObject({
+        failure: 'not-found',
+      });
+    });
+
+    test('a change of a shared link keeps the settings that it does not name', async () => {
+      const link = await remote.createSharedLink(path(await newFolder()), {});
+      const expiresMs = Date.UTC(2100, 0, 1);
+      const change = (how: LinkChange) => remote.changeSharedLink(link.url, how);
+      const withPassword = { ...link, visibility: 'password' };
+      expect(await change({ visibility: 'password', password: 'sesame' })).toEqual(withPassword);
+      expect(await change({ expiresMs })).toEqual({ ...withPassword, expiresMs });
+      expect(await change({ visibility: 'password', password: 'another' })).toEqual({
+        ...withPassword,
+        expiresMs,
+      });
+      expect(await change({ expiresMs: 'never' })).toEqual(withPassword);
+      expect(await change({ visibility: 'public' })).toEqual(link);
+    });
+
+    test('a change of a revoked link fails with link-gone', async () => {
+      const { url } = await remote.createSharedLink(path(await newFolder()), {});
+      await remote.revokeSharedLink(url);
+      await expect(remote.changeSharedLink(url, { expiresMs: 'never' })).rejects.toMatchObject({
+        failure: 'link-gone',
+      });
     });
 
     test('a shared link with visibility password needs a password', async () => {

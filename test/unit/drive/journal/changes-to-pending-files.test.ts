@@ -126,4 +126,11 @@ describe('changes of pending files', () => {
     const link = await drive.files.shareLink(at('/a'), {});
     expect(await drive.files.sharedLink(at('/a'))).toEqual(link);
   });
+
+  test('a pending file has no links, and gets one after it has landed', async () => {
+    await drive.put(at('/a'), '');
+    expect(await drive.files.sharedLinks(at('/a'))).toEqual([]);
+    const link = await drive.files.createLink(at('/a'), {});
+    expect(await drive.files.sharedLinks(at('/a'))).toEqual([{ ...link, kind: 'file', path: at('/a') }]);
+  });
 });
