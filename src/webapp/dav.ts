@@ -85,7 +85,8 @@ export async function send(method: string, address: string, init: RequestInit = 
 export function reasonIn(body: string, status: number): string {
   if (!body.startsWith('<')) return body.trim() || `Status ${status}`;
   const xml = new DOMParser().parseFromString(body, 'application/xml');
-  return xml.documentElement.textContent?.trim() || `Status ${status}`;
+  const [message] = xml.getElementsByTagNameNS('*', 'message');
+  return (message ?? xml.documentElement).textContent?.trim() || `Status ${status}`;
 }
 
 function itemOf(response: Element, folder: string): Item {

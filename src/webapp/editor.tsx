@@ -73,7 +73,8 @@ export function Editor({ path, onSaved, onClose }: Props) {
       setSaving(false);
     }
   };
-  const saveOver = () => save((before, text) => saveTextFile(before, text, false));
+  const saveOver = async () =>
+    field.current?.value === file?.text || save((before, text) => saveTextFile(before, text, false));
   const close = () => {
     if (isChanged) setQuestion('unsaved');
     else dialog.current?.close();

@@ -67,5 +67,6 @@ export function useFolder(path: string): Folder {
 /** Returns what a person should read about a failure. */
 export function failureText(error: unknown): string {
   if (error instanceof DavFailure && error.status === 0) return t('offline');
+  if (error instanceof DavFailure && error.status === 423) return t('locked');
   return error instanceof Error ? error.message : String(error);
 }

@@ -142,6 +142,38 @@ test('a text that could not be saved stays in the editor, and is saved when the 
   expect(await drive.textOf('a.txt')).toBe('new old');
 });
 
+test('a text that somebody else has locked is not saved, and the editor says so', async () => {
+  await drive.put('a.txt', 'old');
+  const lock =
+    '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>';
+  expect((await drive.dav('LOCK', 'a.txt', lock, { timeout: 'Second-600' })).status).toBe(200);
+  await drive.open();
+  await edit('a.txt');
+  await page().keyboard.type('new ');
+  await answer('Save');
+  await expectSoon(() => page().getByRole('alert').innerText()).toBe(
+    'Not saved: Someone else has locked it. Try again when they are done.',
+  );
+  await expectSoon(() => text().inputValue()).toBe('new old');
+  expect(await drive.textOf('a.txt')).toBe('old');
+});
+
+test('Ctrl+S without a change sends nothing', async () => {
+  await drive.put('a.txt', 'old');
+  await drive.open();
+  await edit('a.txt');
+  let puts = 0;
+  await page().route('**/a.txt', (route) => {
+    if (route.request().method() === 'PUT') puts += 1;
+    return route.continue();
+  });
+  await page().keyboard.press('Control+s');
+  await page().keyboard.type('new ');
+  await page().keyboard.press('Control+s');
+  await expectSoon(state).toBe('Saved');
+  expect(puts).toBe(1);
+});
+
 test('a file that is not UTF-8 is not opened in the editor, which would damage it', async () => {
   await drive.put('latin.txt', new Uint8Array([0x47, 0x72, 0xfc, 0xdf, 0x65]));
   await drive.open();
