@@ -24,6 +24,12 @@ const TRASH_MAX = 500;
 /** Number of files of a deleted folder that are looked at to find out whether they were only moved. */
 const PROBES_MAX = 20;
 
+/**
+ * Maximum number of pages that are listed in order to leave moved folders out of the trash: some 20,000 entries. In a
+ * larger drive they are shown.
+ */
+const PAGES_MAX = 10;
+
 /** Number of calls at a time: few enough to leave room for other requests of the account. */
 const CALLS_AT_ONCE = 8;
 
@@ -110,7 +116,7 @@ export class FileHistory implements History {
       .sort();
     let all: Promise<readonly Path[]> | undefined;
     const below = () => {
-      all ??= this.#deletedIn(folder, { recursive: true }, signal);
+      all ??= this.#deletedIn(folder, { recursive: true, pagesMax: PAGES_MAX }, signal);
       return all;
     };
     const described = await eachOf(paths.slice(0, TRASH_MAX), async (path): Promise<Deleted[]> => {
@@ -216,7 +222,13 @@ export class FileHistory implements History {
    * looked at.
    */
   async #hasDeleted(folder: Path, above: Listed, signal: AbortSignal | undefined): Promise<boolean> {
-    const below = await this.#deletedBelow(folder, above, signal);
+    let below: readonly Path[];
+    try {
+      below = await this.#deletedBelow(folder, above, signal);
+    } catch (error) {
+      if (error instanceof FileError && error.fault === 'too-many') return true;
+      throw error;
+    }
     if (below.length === 0 || below.length > PROBES_MAX) return true;
     for (const path of below) if ((await this.#lastAt(path, signal)).kind === 'file') return true;
     return false;
@@ -235,20 +247,27 @@ export class FileHistory implements History {
     return listed.filter((path) => isWithin(path, folder) && keyOf(path) !== keyOf(folder));
   }
 
-  /** Returns the paths in a folder that had an entry once and have none now. */
+  /** Returns the paths in a folder that had an entry once and have none now. Throws `too-many` after `pagesMax` pages. */
   async #deletedIn(
     folder: Path,
-    { recursive }: { readonly recursive: boolean },
+    {
+      recursive,
+      pagesMax = Number.POSITIVE_INFINITY,
+    }: { readonly recursive: boolean; readonly pagesMax?: number },
     signal?: AbortSignal,
   ): Promise<readonly Path[]> {
     const deleted = new Map<string, Path>();
     const present = new Set<string>();
+    let pages = 0;
     const options = { recursive, withDeleted: true };
-    for await (const { changes } of this.deps.remote.list(folder, options, signal))
+    for await (const { changes } of this.deps.remote.list(folder, options, signal)) {
+      pages += 1;
+      if (pages > pagesMax) throw new FileError('too-many', `${folder} holds too much to be looked through`);
       for (const change of changes) {
         if (change.kind === 'put') present.add(keyOf(change.entry.path));
         else deleted.set(keyOf(change.path), change.path);
       }
+    }
     return [...deleted].filter(([key]) => !present.has(key)).map(([, path]) => path);
   }
 

@@ -119,6 +119,18 @@ describe('the trash', () => {
     expect(await trashed('/')).toEqual([]);
   });
 
+  test('a deleted folder is in the trash also where there is too much to find out whether it was moved', async () => {
+    await drive.files.createFolder(at('/f'));
+    await drive.put(at('/f/a'), 'a');
+    await drive.files.createFolder(at('/other'));
+    for (let count = 0; count < 30; count++) remote.putFile(at(`/other/${count}`));
+    await remove('/f');
+    remote.pageEntries = 2;
+    expect(await trashed('/')).toEqual(['/f/']);
+    await history().undelete(at('/f'));
+    expect(await drive.text(at('/f/a'))).toBe('a');
+  });
+
   test('a file that was deleted for good is not in the trash', async () => {
     await drive.put(at('/a'), 'a');
     await drive.files.remove(at('/a'), { recoverable: false });
