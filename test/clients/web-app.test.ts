@@ -169,6 +169,8 @@ describe('the application on different screens', () => {
     { width: 1000, locale: 'en' },
     { width: 1280, locale: 'en' },
     { width: 1280, locale: 'de' },
+    { width: 1450, locale: 'de' },
+    { width: 970, locale: 'de' },
   ])('at $width px in $locale a selection does not move the list', async ({ width, locale }) => {
     await drive.put('a.txt');
     await drive.use({ viewport: { width, height: 800 }, locale });
