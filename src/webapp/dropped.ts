@@ -18,13 +18,22 @@ export function filesOf(list: FileList, folder: string): readonly NewFile[] {
 
 async function filesBelow(entry: FileSystemEntry, folder: string): Promise<readonly NewFile[]> {
   const path = join(folder, entry.name);
-  if (entry instanceof FileSystemFileEntry) {
+  if (isFile(entry)) {
     const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
     return [{ path, file }];
   }
-  if (!(entry instanceof FileSystemDirectoryEntry)) return [];
+  if (!isDirectory(entry)) return [];
   const children = await childrenOf(entry);
   return (await Promise.all(children.map((child) => filesBelow(child, path)))).flat();
+}
+
+// Chromium has no global names for the classes of entries.
+function isFile(entry: FileSystemEntry): entry is FileSystemFileEntry {
+  return entry.isFile;
+}
+
+function isDirectory(entry: FileSystemEntry): entry is FileSystemDirectoryEntry {
+  return entry.isDirectory;
 }
 
 /** Returns the entries of a folder. A browser returns them in parts; an empty part is the last. */

@@ -30,6 +30,34 @@ test('a folder is uploaded with the folders in it', async () => {
   );
 });
 
+test('files and folders that are dropped on the page are stored with the folders in them', async () => {
+  const local = join(drive.directory, `dropped ${drive.folder}`);
+  await mkdir(join(local, 'tree/deeper'), { recursive: true });
+  for (const name of ['one.txt', 'tree/two.txt', 'tree/deeper/three.txt'])
+    await writeFile(join(local, name), name);
+  await drive.open();
+  const devTools = await page().context().newCDPSession(page());
+  const data = { items: [], files: [join(local, 'one.txt'), join(local, 'tree')], dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver'] as const)
+    await devTools.send('Input.dispatchDragEvent', { type, x: 400, y: 400, data });
+  await page().getByText(`Drop to upload to “${drive.folder}”`).waitFor();
+  await devTools.send('Input.dispatchDragEvent', { type: 'drop', x: 400, y: 400, data });
+  await page().getByText('3 uploaded').waitFor();
+  expect(await drive.textOf('tree/deeper/three.txt')).toBe('tree/deeper/three.txt');
+  expect(await drive.textOf('one.txt')).toBe('one.txt');
+});
+
+test('a picture that is pasted is stored in the folder', async () => {
+  await drive.open();
+  await page().evaluate(`(() => {
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File(['a picture'], 'image.png', { type: 'image/png' }));
+    document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+  })()`);
+  await page().getByText('1 uploaded').waitFor();
+  expect(await drive.textOf('image.png')).toBe('a picture');
+});
+
 test('an upload never replaces a file unless it is told to: it asks, and can keep both', async () => {
   await drive.put('a.txt', 'old');
   await drive.put('b.txt', 'old');
