@@ -22,7 +22,7 @@ const CONNECTIONS = 4;
 /** Files of each folder of a tree. */
 const FOLDER_FILES = 100;
 
-/** Size of the smallest tree, in files; each next one is ten copies of the one before. */
+/** Size of the smallest tree, in files. The larger ones are copies of it: the service copies 10,000 files at once at most. */
 const TREE_FILES_MIN = 1000;
 
 /** The figures of one size, by column. */
@@ -141,13 +141,20 @@ async function treeOf(subject: Subject, files: number): Promise<Row> {
   };
 }
 
-async function makeTree({ davgate, client }: Subject, tree: string, files: number): Promise<void> {
+/** Makes a tree whose folders have ten folders each, down to those of the smallest tree, which have files. */
+async function makeTree(subject: Subject, tree: string, files: number): Promise<void> {
+  const { davgate, client } = subject;
   for (let part = 0; part < 10; part++) {
-    if (files === TREE_FILES_MIN) await makeFolder(client, `${tree}/${part}`, FOLDER_FILES);
-    else
-      await client.send('COPY', `tree-${files / 10}`, {
-        headers: { destination: `${davgate.url}${tree}/${part}` },
+    const path = `${tree}/${part}`;
+    if (files === TREE_FILES_MIN) await makeFolder(client, path, FOLDER_FILES);
+    else if (files === 10 * TREE_FILES_MIN)
+      await client.send('COPY', `tree-${TREE_FILES_MIN}`, {
+        headers: { destination: `${davgate.url}${path}` },
       });
+    else {
+      await client.send('MKCOL', path);
+      await makeTree(subject, path, files / 10);
+    }
   }
 }
 

@@ -102,7 +102,7 @@ interface PlainDatabase {
  * row, and one for all.
  */
 async function sqliteSpeed(home: string): Promise<{ single: number; together: number }> {
-  const { Sqlite } = (await import(new URL('../../util/sqlite.js', import.meta.url).href)) as {
+  const { Sqlite } = (await import(new URL('../src/util/sqlite/sqlite.js', import.meta.url).href)) as {
     Sqlite: new (file: string) => PlainDatabase;
   };
   const database = new Sqlite(join(home, 'plain.sqlite'));
@@ -267,7 +267,7 @@ async function untilIdle(service: ServiceProcess): Promise<void> {
 
 async function main(): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'davgate-bench-service-'));
-  const server = new URL('../../service/server.js', import.meta.url);
+  const server = new URL('../src/service/server.js', import.meta.url);
   const service = new ServiceProcess(server.href, join(home, 'data'));
   try {
     await service.start();
