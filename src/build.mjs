@@ -3,15 +3,18 @@
  * takes longer than all the rest of a start. Modules behind `import()` and those of several programs are in
  * `dist/chunks/`. Their names have hashes, so a running davgate still finds its own after another build.
  */
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { build } from 'rolldown';
 
-/** Started as a command, a thread or a process. */
+/** Started as a command, a thread or a process; `service/library` is imported by the tests of other programs. */
 const PROGRAMS = [
   'cli/main',
   'drive/content/block-file-thread',
+  'service/library',
   'service/thread',
   'service/previews/render-process',
 ];
@@ -64,3 +67,10 @@ writeFileSync(
     .replace('{{style}}', `/.davgate/app/${styleName}`)
     .replace('{{script}}', `/.davgate/app/${scriptName}`),
 );
+
+/** The types of `service/library`. */
+rmSync(join(import.meta.dirname, '../dist/types'), { recursive: true, force: true });
+const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'));
+execFileSync(process.execPath, [join(typescript, 'bin/tsc'), '-p', join(import.meta.dirname, 'service')], {
+  stdio: 'inherit',
+});

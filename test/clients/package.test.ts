@@ -1,17 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { command, succeed } from '../support/command.ts';
+import { compiles, copyCompiled, INSTALL_OPTIONS, isCompiledIn, packDavgate } from '../support/packed.ts';
 import { matchOutput, temporaryDirectory } from '../support/program.ts';
-
-/** The path at which better-sqlite3 looks for a binary compiled on this machine. */
-const COMPILED = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node';
-
-/** Whether davgate's postinstall script compiles a binary: Node 20 cannot load the one in better-sqlite3's package. */
-const compiles = Number.parseInt(process.versions.node, 10) < 22;
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeAll(async () => {
@@ -20,33 +15,20 @@ beforeAll(async () => {
 afterAll(() => directory.remove());
 
 test('the packed davgate, installed globally into an empty prefix, serves a drive', async () => {
-  const [packed] = JSON.parse(
-    // The global setup has built `dist`; `prepack` would build it again under the other tests.
-    (
-      await succeed('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory.path], {
-        directory: PROJECT_ROOT,
-      })
-    ).stdout,
-  ) as { filename: string; files: { path: string }[] }[]; // npm's documented form
-  expect(
-    packed?.files.map(({ path }) => path).filter((path) => /^(test|dist\/test|cache)\//.test(path)),
-  ).toEqual([]);
+  const { tarball, paths } = await packDavgate(directory.path);
+  expect(paths.filter((path) => /^(test|dist\/test|cache)\//.test(path))).toEqual([]);
 
   const prefix = join(directory.path, 'prefix');
-  const tarball = join(directory.path, packed?.filename ?? '');
-  const options = ['--no-audit', '--no-fund', '--prefer-offline', ...(compiles ? ['--ignore-scripts'] : [])];
-  await succeed('npm', ['install', '--global', '--prefix', prefix, ...options, tarball]);
+  await succeed('npm', ['install', '--global', '--prefix', prefix, ...INSTALL_OPTIONS, tarball]);
 
   const program = join(prefix, 'bin', 'davgate');
   const installed = join(prefix, 'lib/node_modules/davgate');
   const args = ['--listen', '127.0.0.1:0', '--no-auth', '--data-dir', join(directory.path, 'data')];
   if (compiles) {
-    // Compiling takes minutes: this checkout's binary, made by the same script, is copied instead.
     const { code, output } = await command(program, args);
     expect([code, output]).toEqual([1, expect.stringContaining(`npm --prefix ${installed} run postinstall`)]);
-    mkdirSync(join(installed, COMPILED, '..'), { recursive: true });
-    cpSync(join(PROJECT_ROOT, COMPILED), join(installed, COMPILED));
-  } else expect(existsSync(join(installed, COMPILED))).toBe(false);
+    copyCompiled(installed);
+  } else expect(isCompiledIn(installed)).toBe(false);
 
   await whileServing(program, args, async (url) => {
     expect((await fetch(`${url}file.txt`, { method: 'PUT', body: 'packed' })).status).toBe(201);
