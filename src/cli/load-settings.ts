@@ -9,11 +9,11 @@ export interface LoadedSettings {
 }
 
 /** Combines flags, variables, systemd credentials and the configuration file, in this order of precedence. Throws `ConfigError`. */
-export function loadSettings(flags: Settings, environment: NodeJS.ProcessEnv): LoadedSettings {
+export async function loadSettings(flags: Settings, environment: NodeJS.ProcessEnv): Promise<LoadedSettings> {
   const variables = withSecretFiles(settingsOfEnvironment(environment));
   const named = merge(withSecretFiles(flags), merge(variables, settingsOfCredentials(environment)));
   const path = named.get('config')?.text;
-  const file = path === undefined ? undefined : readConfigFile(path);
+  const file = path === undefined ? undefined : await readConfigFile(path);
   return { settings: merge(named, file?.settings ?? new Map()), file };
 }
 

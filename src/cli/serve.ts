@@ -18,11 +18,11 @@ import { startWarnings } from './start-warnings.ts';
 /** `davgate [serve]`: serves the drive until a signal stops it. Resolves when it has drained. */
 export async function serve(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   const flags = settingsOfArguments(args);
-  const read = () => {
-    const { settings, file } = loadSettings(flags, environment);
+  const read = async () => {
+    const { settings, file } = await loadSettings(flags, environment);
     return { config: resolveConfig(settings, file, environment, PACKAGE_ROOT), file };
   };
-  const { config, file } = read();
+  const { config, file } = await read();
   keepCompiledCode(config.cacheDirectory);
   boundHeapGrowth(memoryBytes());
   const hasStarted = endWhenAskedWhileStarting();
@@ -31,7 +31,7 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
   const { startGateway } = await import('../app/gateway.ts');
   const gateway = await startGateway(config, terminalLog, thread);
   // Before the start is announced, so that a program that waits for the announcement can stop davgate in order.
-  const stopped = untilAskedToStop(reloading(gateway, () => read().config));
+  const stopped = untilAskedToStop(reloading(gateway, async () => (await read()).config));
   hasStarted();
   for (const warning of startWarnings(flags, config)) terminalLog.warn(warning);
   console.log(mountHelp({ ...placesOf(config, gateway), entry: entryOf(config, gateway, file?.origin) }));
@@ -40,7 +40,7 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
 }
 
 /** Returns a function that reloads the configuration; reloads run one after the other. */
-function reloading(gateway: Gateway, read: () => Config): () => void {
+function reloading(gateway: Gateway, read: () => Promise<Config>): () => void {
   let last = Promise.resolve();
   return () => {
     last = last.then(() => reload(gateway, read));
@@ -48,9 +48,9 @@ function reloading(gateway: Gateway, read: () => Config): () => void {
 }
 
 /** Reloads the configuration. An unusable one is logged, and the previous one stays in force. */
-async function reload(gateway: Gateway, read: () => Config): Promise<void> {
+async function reload(gateway: Gateway, read: () => Promise<Config>): Promise<void> {
   try {
-    const waiting = await gateway.reload(read());
+    const waiting = await gateway.reload(await read());
     terminalLog.info('configuration reloaded');
     if (waiting.length > 0)
       terminalLog.warn('some settings change only at the next start', {

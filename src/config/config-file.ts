@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { didYouMean } from '../util/similar.ts';
+import { collect, collectAll } from './collect.ts';
+import { type ConfigNode, type Place, parseConfigText } from './config-text.ts';
 import { withSecretFiles } from './secret-sources.ts';
 import {
   ConfigError,
@@ -29,100 +32,200 @@ export interface ConfigFile {
   readonly users: readonly UserConfig[] | undefined;
 }
 
-const USER_KEYS = new Set(['name', 'password', 'password-hash', 'drive']);
+/** Keys of a user: the source of the checks and of the schema. */
+const USER_KEYS = [
+  { name: 'name', isRequired: true, help: 'the name to log in with; without a colon' },
+  { name: 'password', isRequired: false, help: 'the password in clear text' },
+  { name: 'password-hash', isRequired: false, help: 'the hash that davgate hash-password prints' },
+  { name: 'drive', isRequired: true, help: 'the name of the drive' },
+] as const;
 
-type JsonObject = Readonly<Record<string, unknown>>;
+/** Keys beside the settings at the top of a file. */
+const TOP_KEYS = {
+  /** Tells an editor the schema of the file. */
+  schema: '$schema',
+  drives: 'drives',
+  users: 'users',
+} as const;
+
+/** Form of a drive's name. */
+const DRIVE_NAME = /^[\w-]{1,64}$/;
+
+const FILE_SETTINGS: ReadonlySet<SettingName> = new Set(
+  OPTIONS.map(({ name }) => name).filter((name) => name !== 'config'),
+);
 
 /**
- * Reads a configuration file: JSON with the settings by name, and `drives` and `users`. Throws `ConfigError`, which names
- * the file, the key and what to write.
+ * Reads a configuration file: YAML, or JSON with comments, with the settings by name, and `drives` and `users`. Throws
+ * `ConfigError` for all problems of the file together, each with line and column, the key and what to write.
  */
-export function readConfigFile(path: string): ConfigFile {
-  const top = objectOf(parseFile(path), path);
-  const { drives, users, ...settings } = top;
-  return {
-    origin: path,
-    settings: settingsOf(settings, path, () => true),
-    drives: drives === undefined ? undefined : drivesOf(drives, path),
-    users: users === undefined ? undefined : usersOf(users, path),
-  };
+export async function readConfigFile(path: string): Promise<ConfigFile> {
+  const { root, faults } = await parseConfigText(textIn(path));
+  // The values beside a fault may not be the ones that were meant.
+  collectAll(
+    faults.map(
+      ({ place, reason }) =>
+        () =>
+          refuse(path, place, reason),
+    ),
+  );
+  if (!root) throw new ConfigError(`cannot read ${path}: the file has no settings; write at least {}`);
+  const { drives, users, settings } = partsOf(root, path);
+  return collect<ConfigFile>({
+    origin: () => path,
+    settings: () => settingsOf(settings, path),
+    drives: () => drives && drivesOf(drives, path),
+    users: () => users && usersOf(users, path),
+  });
 }
 
-function parseFile(path: string): unknown {
-  let text: string;
+function textIn(path: string): string {
+  let bytes: Buffer;
   try {
-    text = readFileSync(path, 'utf8');
+    bytes = readFileSync(path);
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? error.code : error;
     throw new ConfigError(`--config: cannot read ${path} (${reason}); check its name and permissions`);
   }
   try {
-    return JSON.parse(text);
-  } catch (error) {
-    // Node's message quotes the text near the error, which may be a token.
-    const place = error instanceof Error ? / at position \d+.*/.exec(error.message)?.[0] : undefined;
-    throw new ConfigError(`--config: ${path} is not valid JSON${place ?? ''}; correct it there`);
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new ConfigError(`cannot read ${path}: the file is not UTF-8; save it with the encoding UTF-8`);
   }
 }
 
-function objectOf(value: unknown, where: string): JsonObject {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ConfigError(`${where}: must be an object in braces`);
-  return value as JsonObject; // checked just above
+function refuse(path: string, place: Place, reason: string): never {
+  throw new ConfigError(`cannot read ${path}: ${place}: ${reason}`);
 }
 
-function settingsOf(values: JsonObject, where: string, allowed: (name: SettingName) => boolean): Settings {
-  const settings = new Map<SettingName, Setting>();
-  for (const [key, value] of Object.entries(values)) {
-    const option = OPTIONS.find((candidate) => candidate.name === key && candidate.name !== 'config');
-    if (!option || !allowed(option.name)) throw new ConfigError(`"${key}" in ${where}: no such setting here`);
-    const isSwitch = !('value' in option);
-    if (typeof value !== 'string' && !(isSwitch && typeof value === 'boolean'))
-      throw new ConfigError(
-        `"${key}" in ${where}: must be ${isSwitch ? 'true or false' : 'a text in quotes'}`,
-      );
-    settings.set(option.name, notEmpty(option, { text: String(value), origin: `"${key}" in ${where}` }));
-  }
-  return withSecretFiles(settings);
+/** The members of an object by key, with the place of the key. */
+type Fields = ReadonlyMap<string, { readonly place: Place; readonly node: ConfigNode }>;
+
+/** Throws `ConfigError` for another kind of value and for a key that stands there twice. */
+function fieldsOf(node: ConfigNode, path: string, what: string): Fields {
+  // `local:` with nothing after it is an object without keys.
+  if (node.kind === 'scalar' && node.value === null) return new Map();
+  if (node.kind !== 'object') refuse(path, node.place, `${what} must have keys and values, or braces: {}`);
+  const fields = new Map<string, { readonly place: Place; readonly node: ConfigNode }>();
+  collectAll(
+    node.members.map((member) => () => {
+      const first = fields.get(member.key);
+      if (first)
+        refuse(path, member.place, `"${member.key}" stands here for the second time (${first.place})`);
+      fields.set(member.key, member);
+    }),
+  );
+  return fields;
 }
 
-function drivesOf(value: unknown, path: string): { name: string; settings: Settings }[] {
-  const drives = Object.entries(objectOf(value, `"drives" in ${path}`)).map(([name, settings]) => {
-    const where = `drive "${name}" in ${path}`;
-    if (!/^[\w-]{1,64}$/.test(name))
-      throw new ConfigError(`${where}: a drive's name is 1 to 64 letters, digits, "_" and "-"`);
-    return { name, settings: settingsOf(objectOf(settings, where), where, (key) => DRIVE_SETTINGS.has(key)) };
+function partsOf(root: ConfigNode, path: string) {
+  const settings = new Map(fieldsOf(root, path, 'the file'));
+  const taken = Object.values(TOP_KEYS).map((key) => {
+    const { node } = settings.get(key) ?? {};
+    settings.delete(key);
+    return [key, node] as const;
   });
-  if (drives.length === 0) throw new ConfigError(`"drives" in ${path}: name at least one, or leave it out`);
-  return drives;
+  const { drives, users } = Object.fromEntries(taken);
+  return { drives, users, settings };
 }
 
-function usersOf(value: unknown, path: string): UserConfig[] {
-  if (!Array.isArray(value) || value.length === 0)
-    throw new ConfigError(`"users" in ${path}: must be a list of at least one user`);
-  const users = value.map((row, index) => userOf(objectOf(row, `user ${index + 1} in ${path}`), index, path));
+function settingsOf(fields: Fields, path: string, allowed = FILE_SETTINGS): Settings {
+  const settings = collectAll(
+    [...fields].map(([key, { place, node }]) => () => {
+      const option = OPTIONS.find(({ name }) => name === key && allowed.has(name));
+      if (!option) refuse(path, place, unknownKey(key, allowed));
+      const isSwitch = !('value' in option);
+      const setting = { text: textOf(node, key, path, isSwitch), origin: originOf(key, path, node.place) };
+      return [option.name, notEmpty(option, setting)] satisfies [SettingName, Setting];
+    }),
+  );
+  return withSecretFiles(new Map(settings));
+}
+
+function originOf(key: string, path: string, place: Place): string {
+  return `"${key}" in ${path}, ${place}`;
+}
+
+function unknownKey(key: string, allowed: ReadonlySet<string>): string {
+  if (allowed !== FILE_SETTINGS && FILE_SETTINGS.has(key as SettingName))
+    return `"${key}" is no setting of a drive; write it at the top of the file`;
+  const also = allowed === FILE_SETTINGS ? Object.values(TOP_KEYS) : [];
+  return `unknown key "${key}"${didYouMean(key, [...allowed, ...also])}`;
+}
+
+/** Returns a value that is text, or for a switch `true` or `false`. Throws `ConfigError`, without the value. */
+function textOf(node: ConfigNode, key: string, path: string, isSwitch = false): string {
+  const value = node.kind === 'scalar' ? node.value : undefined;
+  if (typeof value === 'string' || (isSwitch && typeof value === 'boolean')) return String(value);
+  if (value === null) refuse(path, node.place, `"${key}" is empty; write a value or leave it out`);
+  return refuse(path, node.place, `"${key}" must be ${isSwitch ? 'true or false' : 'a text in quotes'}`);
+}
+
+function drivesOf(node: ConfigNode, path: string): NonNullable<ConfigFile['drives']> {
+  const drives = [...fieldsOf(node, path, '"drives"')];
+  if (drives.length === 0) refuse(path, node.place, '"drives" is empty; name at least one, or leave it out');
+  return collectAll(
+    drives.map(([name, { place, node: drive }]) => () => {
+      if (!DRIVE_NAME.test(name))
+        refuse(path, place, `drive "${name}": a drive's name is 1 to 64 letters, digits, "_" and "-"`);
+      const fields = fieldsOf(drive, path, `drive "${name}"`);
+      return { name, settings: settingsOf(fields, path, DRIVE_SETTINGS) };
+    }),
+  );
+}
+
+function usersOf(node: ConfigNode, path: string): readonly UserConfig[] {
+  if (node.kind !== 'list' || node.items.length === 0)
+    refuse(path, node.place, '"users" must be a list of at least one user');
+  const users = collectAll(node.items.map((item) => () => userOf(item, path)));
   const names = users.map((user) => user.name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new ConfigError(`"users" in ${path}: ${twice} is listed twice`);
+  const twice = names.findIndex((name, index) => names.indexOf(name) !== index);
+  const again = node.items[twice];
+  if (again) refuse(path, again.place, `the user ${names[twice]} is listed twice`);
   return users;
 }
 
-function userOf(row: JsonObject, index: number, path: string): UserConfig {
-  const where = `user ${index + 1} in ${path}`;
-  const unknown = Object.keys(row).find((key) => !USER_KEYS.has(key));
-  if (unknown) throw new ConfigError(`"${unknown}" of ${where}: the keys are ${[...USER_KEYS].join(', ')}`);
-  const { name, password, drive } = row;
-  const passwordHash = row['password-hash'];
-  if (typeof name !== 'string' || name === '' || name.includes(':'))
-    throw new ConfigError(`"name" of ${where}: must be a name without a colon`);
-  refuseUnsayable({ text: name, origin: `"name" of ${where}` });
-  if (typeof drive !== 'string') throw new ConfigError(`"drive" of ${where}: must be the name of a drive`);
-  if (typeof password === 'string' && password !== '' && passwordHash === undefined) {
-    refuseUnsayable({ text: password, origin: `"password" of ${where}` });
+function userOf(node: ConfigNode, path: string): UserConfig {
+  const fields = fieldsOf(node, path, 'a user');
+  const { texts } = collect({
+    keys: () => refuseUnknown(fields, path),
+    texts: () => userTexts(fields, path),
+  });
+  const [name, drive, password, passwordHash] = texts;
+  const missing = name === undefined ? 'name' : drive === undefined ? 'drive' : undefined;
+  if (name === undefined || drive === undefined) refuse(path, node.place, `this user has no "${missing}"`);
+  const placeOf = (key: string) => fields.get(key)?.node.place ?? node.place;
+  if (name === '' || name.includes(':'))
+    refuse(path, placeOf('name'), '"name" must be a name without a colon');
+  refuseUnsayable({ text: name, origin: originOf('name', path, placeOf('name')) });
+  if (password !== undefined && password !== '' && passwordHash === undefined) {
+    refuseUnsayable({ text: password, origin: originOf('password', path, placeOf('password')) });
     return { name, drive, password };
   }
-  if (typeof passwordHash === 'string' && password === undefined) return { name, drive, passwordHash };
-  throw new ConfigError(
-    `${where}: write either "password" or "password-hash" (davgate hash-password makes one)`,
+  if (passwordHash !== undefined && password === undefined) return { name, drive, passwordHash };
+  return refuse(
+    path,
+    node.place,
+    `user ${name}: write either "password" or "password-hash" (davgate hash-password makes one)`,
+  );
+}
+
+function refuseUnknown(fields: Fields, path: string): void {
+  const known = USER_KEYS.map(({ name }) => name);
+  collectAll(
+    [...fields].map(([key, { place }]) => () => {
+      if (!known.some((name) => name === key))
+        refuse(path, place, `unknown key "${key}"${didYouMean(key, known)}; a user has ${known.join(', ')}`);
+    }),
+  );
+}
+
+function userTexts(fields: Fields, path: string): readonly (string | undefined)[] {
+  const keys = ['name', 'drive', 'password', 'password-hash'] as const;
+  return collectAll(
+    keys.map((key) => () => {
+      const field = fields.get(key);
+      return field && textOf(field.node, key, path);
+    }),
   );
 }

@@ -2,9 +2,17 @@ import { accessSync, constants } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Networks } from '../util/networks.ts';
 import { type Address, parseAddress, parseUrl, trustedProxiesOf } from './address.ts';
+import { collect, collectAll } from './collect.ts';
 import type { ConfigFile, UserConfig } from './config-file.ts';
 import { type DriveConfig, driveOf, keptLogin } from './drive-config.ts';
-import { ConfigError, DRIVE_SETTINGS, oneOf, type Setting, type Settings } from './settings.ts';
+import {
+  ConfigError,
+  DRIVE_SETTINGS,
+  oneOf,
+  type Setting,
+  type Settings,
+  SHARED_DRIVE_SETTINGS,
+} from './settings.ts';
 import { DEFAULT_DRIVE, usersOf } from './users.ts';
 import { cacheHome, dataHome } from './xdg.ts';
 
@@ -36,27 +44,34 @@ export function resolveConfig(
   environment: NodeJS.ProcessEnv,
   packageRoot: string,
 ): Config {
-  const listen = parseAddress(settings.get('listen') ?? { text: '127.0.0.1:8765', origin: '--listen' });
-  if (file?.drives) refuseBesideDrives(settings, file.origin);
   const dataDirectory = dataDirectoryOf(settings, environment);
-  const drives = file?.drives?.map((drive) => driveOf(drive.name, drive.settings, undefined)) ?? [
-    driveOf(DEFAULT_DRIVE, settings, keptLogin(settings, dataDirectory)),
-  ];
-  return {
-    listen,
-    crossOrigins: crossOriginsOf(settings.get('cors-origin')),
-    trustedProxies: trustedProxiesOf(settings.get('trusted-proxy')),
-    tls: tlsOf(settings),
-    publicUrl: publicUrlOf(settings.get('public-url')),
-    dataDirectory,
-    cacheDirectory: resolve(
-      settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot),
-    ),
-    writeMode: writeModeOf(settings),
-    redisUrl: redisUrlOf(settings.get('redis')),
-    drives,
-    users: usersOf(settings, file, listen, drives),
-  };
+  const config = collect<Omit<Config, 'users'>>({
+    listen: () => parseAddress(settings.get('listen') ?? { text: '127.0.0.1:8765', origin: '--listen' }),
+    crossOrigins: () => crossOriginsOf(settings.get('cors-origin')),
+    trustedProxies: () => trustedProxiesOf(settings.get('trusted-proxy')),
+    tls: () => tlsOf(settings),
+    publicUrl: () => publicUrlOf(settings.get('public-url')),
+    dataDirectory: () => dataDirectory,
+    cacheDirectory: () =>
+      resolve(settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot)),
+    writeMode: () => writeModeOf(settings),
+    redisUrl: () => redisUrlOf(settings.get('redis')),
+    drives: () => drivesOf(settings, file, dataDirectory),
+  });
+  return { ...config, users: usersOf(settings, file, config.listen, config.drives) };
+}
+
+function drivesOf(
+  settings: Settings,
+  file: ConfigFile | undefined,
+  dataDirectory: string,
+): readonly DriveConfig[] {
+  if (!file?.drives) return [driveOf(DEFAULT_DRIVE, settings, keptLogin(settings, dataDirectory))];
+  refuseBesideDrives(settings, file);
+  const shared = [...file.settings].filter(([name]) => SHARED_DRIVE_SETTINGS.has(name));
+  return collectAll(
+    file.drives.map((drive) => () => driveOf(drive.name, new Map([...shared, ...drive.settings]), undefined)),
+  );
 }
 
 /** Returns the directory of everything durable. */
@@ -127,13 +142,14 @@ function isEncoded(text: string): boolean {
   }
 }
 
-/** Refuses a drive's setting beside a file with `drives`: one of the two would be ignored. */
-function refuseBesideDrives(settings: Settings, origin: string): void {
-  const name = [...DRIVE_SETTINGS].find((candidate) => settings.has(candidate));
-  if (name)
-    throw new ConfigError(
-      `${settings.get(name)?.origin}: ${origin} has "drives"; write it there, for one of them`,
-    );
+/** Refuses a drive's setting that the drives of the file would not use. */
+function refuseBesideDrives(settings: Settings, file: ConfigFile): void {
+  const setting = [...DRIVE_SETTINGS]
+    .filter((name) => !(SHARED_DRIVE_SETTINGS.has(name) && file.settings.get(name) === settings.get(name)))
+    .map((name) => settings.get(name))
+    .find((found) => found);
+  if (setting)
+    throw new ConfigError(`${setting.origin}: ${file.origin} has "drives"; write it there, for one of them`);
 }
 
 function tlsOf(settings: Settings): Config['tls'] {

@@ -1,8 +1,16 @@
 import { largest } from '../util/extremes.ts';
+import { similarTo } from '../util/similar.ts';
 
-/** A setting that cannot be used; `message` is one line that names it and says what to do. */
+/** Settings that cannot be used. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
+  /** One line for each setting, which names it and says what to do. */
+  readonly problems: readonly string[];
+
+  constructor(first: string, ...more: readonly string[]) {
+    super(more.length === 0 ? first : `${first} (and ${more.length} more)`);
+    this.problems = [first, ...more];
+  }
 }
 
 interface Option {
@@ -163,7 +171,7 @@ export const OPTIONS = [
     name: 'config',
     variable: 'DAVGATE_CONFIG',
     value: 'FILE',
-    help: 'the same settings as JSON, plus several users and drives',
+    help: 'file with the same settings as YAML or JSON, plus several users and drives',
   },
   {
     name: 'redis',
@@ -190,6 +198,16 @@ export const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
   'delete',
 ]);
 
+/** Settings of drives that may stand at the top of a configuration file, for all its drives. */
+export const SHARED_DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
+  'api-url',
+  'content-url',
+  'notify-url',
+  'app-key',
+  'app-secret',
+  'delete',
+]);
+
 /** A value as it was written, and where, for error messages. */
 export interface Setting {
   readonly text: string;
@@ -198,6 +216,8 @@ export interface Setting {
 
 export type Settings = ReadonlyMap<SettingName, Setting>;
 
+const VARIABLE_PREFIX = 'DAVGATE_';
+
 /** Variables that Kubernetes sets in the containers of a service called `davgate`. They are not settings. */
 const SERVICE_LINK = /^DAVGATE_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_\d+_[A-Z]+(_(PROTO|PORT|ADDR))?)?)$/;
 
@@ -205,15 +225,21 @@ const SERVICE_LINK = /^DAVGATE_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_\d+_[A-Z
 export function settingsOfEnvironment(environment: NodeJS.ProcessEnv): Settings {
   const settings = new Map<SettingName, Setting>();
   for (const [variable, text] of Object.entries(environment)) {
-    if (!variable.startsWith('DAVGATE_') || text === undefined || SERVICE_LINK.test(variable)) continue;
+    if (!variable.startsWith(VARIABLE_PREFIX) || text === undefined || SERVICE_LINK.test(variable)) continue;
     const option = OPTIONS.find((candidate) => candidate.variable === variable);
-    if (!option)
-      throw new ConfigError(
-        `${variable}: no such setting; the variables are ${OPTIONS.map((o) => o.variable).join(', ')}`,
-      );
+    if (!option) throw new ConfigError(`${variable}: no such setting${meantVariable(variable)}`);
     settings.set(option.name, notEmpty(option, { text, origin: variable }));
   }
   return settings;
+}
+
+function meantVariable(variable: string): string {
+  // Without the prefix, which would hide how much the rest differs.
+  const words = OPTIONS.map((option) => option.variable.slice(VARIABLE_PREFIX.length));
+  const word = similarTo(variable.slice(VARIABLE_PREFIX.length), words);
+  return word === undefined
+    ? '; davgate --help lists the variables'
+    : ` (did you mean "${VARIABLE_PREFIX}${word}"?)`;
 }
 
 /**

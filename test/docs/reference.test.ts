@@ -51,8 +51,8 @@ test('docs/reference/config.md lists every setting with its flag, variable and k
   });
   const text = `# Settings
 
-A flag takes precedence over its variable, a variable over the configuration file (\`--config\`, JSON with the names below as
-keys). An invalid or empty value ends davgate with exit code 2 and one line that names the setting and how to fix it. A setting
+A flag takes precedence over its variable, a variable over the configuration file (\`--config\`, YAML or JSON with the names
+below as keys). An invalid or empty value ends davgate with exit code 2 and one line that names the setting and how to fix it. A setting
 without a flag is a secret: command lines are public.
 
 ${row('name', 'flag', 'variable', 'meaning')}

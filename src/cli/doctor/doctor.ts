@@ -32,7 +32,7 @@ export async function doctorCommand(
     console.log(HELP);
     return 0;
   }
-  const { settings, file } = loadSettings(settingsOfArguments(args), environment);
+  const { settings, file } = await loadSettings(settingsOfArguments(args), environment);
   const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
   const stop = new AbortController();
   void untilAskedToStop().then(() => stop.abort(new Stopped()));

@@ -58,7 +58,7 @@ export async function journalCommand(
   if (missing)
     throw new ConfigError(`journal ${first}: ${missing} is missing; davgate journal lists the ids`);
   const rest = wanted ? args.slice(1 + wanted.length) : args;
-  const { settings, file } = loadSettings(settingsOfArguments(rest), environment);
+  const { settings, file } = await loadSettings(settingsOfArguments(rest), environment);
   const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
   const [id = '', target = ''] = words;
   return withJournalAdmin(config, (admin) => run(admin, { command: first, id, target }));

@@ -37,7 +37,7 @@ export async function locksCommand(args: readonly string[], environment: NodeJS.
     return 0;
   }
   const { choice, rest } = args[0] === 'remove' ? choiceIn(args.slice(1)) : { choice: undefined, rest: args };
-  const { settings, file } = loadSettings(settingsOfArguments(rest), environment);
+  const { settings, file } = await loadSettings(settingsOfArguments(rest), environment);
   const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
   return withLockAdmin(config, (admin) => (choice ? remove(admin, choice) : list(admin)));
 }

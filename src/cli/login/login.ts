@@ -58,7 +58,7 @@ export async function loginCommand(args: readonly string[], environment: NodeJS.
     console.log(HELP);
     return 0;
   }
-  const loaded = loadSettings(settingsOf(flags), environment);
+  const loaded = await loadSettings(settingsOf(flags), environment);
   const dataDirectory = dataDirectoryOf(loaded.settings, environment);
   try {
     if (remove) await logOut(dataDirectory, loaded);

@@ -100,7 +100,7 @@ describe('the service after a login', () => {
         users: [{ name: 'a', password: 'b', drive: 'local' }],
       }),
     );
-    const file = readConfigFile(path);
+    const file = await readConfigFile(path);
     expect(serviceOf(resolveConfig(file.settings, file, {}, '/nowhere'))).toBe('embedded');
   });
 });
