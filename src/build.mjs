@@ -56,7 +56,7 @@ await build({
   },
   logLevel: 'warn',
 });
-const style = readFileSync(join(WEBAPP, 'style.css'));
+const style = (await lookOfAllPages()) + readFileSync(join(WEBAPP, 'style.css'), 'utf8');
 const styleName = `style-${createHash('sha256').update(style).digest('hex').slice(0, 8)}.css`;
 writeFileSync(join(WEBAPP_OUTPUT, styleName), style);
 const scriptName = readdirSync(WEBAPP_OUTPUT).find((name) => /^app-.*\.js$/.test(name)) ?? '';
@@ -67,6 +67,17 @@ writeFileSync(
     .replace('{{style}}', `/.davgate/app/${styleName}`)
     .replace('{{script}}', `/.davgate/app/${scriptName}`),
 );
+
+/** Returns `util/look`, which this program cannot import itself: Node 20 reads no TypeScript. */
+async function lookOfAllPages() {
+  const { output } = await build({
+    input: join(import.meta.dirname, 'util/look.ts'),
+    write: false,
+    logLevel: 'warn',
+  });
+  const { LOOK } = await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`);
+  return LOOK;
+}
 
 /** The types of `service/library`. */
 rmSync(join(import.meta.dirname, '../dist/types'), { recursive: true, force: true });

@@ -2,7 +2,7 @@ import type { Config } from '../config/configuration.ts';
 import { type MadeUpPassword, madeUpPassword } from '../config/password-file.ts';
 import { ConfigError } from '../config/settings.ts';
 import type { User } from '../http/credentials.ts';
-import { hashPassword, RANDOM_PASSWORD_COST } from '../http/passwords.ts';
+import { hashPassword, type PasswordCost, RANDOM_PASSWORD_COST, verifyPassword } from '../http/passwords.ts';
 import { makeFolder } from '../util/make-folder.ts';
 
 /** The users that may log in. */
@@ -13,17 +13,28 @@ export interface Logins {
   readonly madeUpPassword: MadeUpPassword | undefined;
 }
 
-/** Hashes the configured passwords, and makes up a password for a user without one. Throws `ConfigError`. */
-export async function loginsOf({ users: configured, dataDirectory }: Config): Promise<Logins> {
+/**
+ * Hashes the configured passwords, and makes up a password for a user without one. A user in `known` whose password is the
+ * same keeps the hash. Throws `ConfigError`.
+ */
+export async function loginsOf(
+  { users: configured, dataDirectory }: Config,
+  known: readonly User[] = [],
+): Promise<Logins> {
   makeDataDirectory(dataDirectory);
   let madeUp: MadeUpPassword | undefined;
   const users: User[] = [];
+  const hashOf = async (name: string, password: string, cost?: PasswordCost): Promise<string> => {
+    const before = known.find((user) => user.name === name)?.passwordHash;
+    const isSame = before !== undefined && (await verifyPassword(password, before));
+    return isSame ? before : hashPassword(password, cost);
+  };
   for (const { name, drive, password, passwordHash } of configured ?? []) {
     if (passwordHash) users.push({ name, drive, passwordHash });
-    else if (password) users.push({ name, drive, passwordHash: await hashPassword(password) });
+    else if (password) users.push({ name, drive, passwordHash: await hashOf(name, password) });
     else {
       madeUp = await madeUpPassword(dataDirectory);
-      users.push({ name, drive, passwordHash: await hashPassword(madeUp.text, RANDOM_PASSWORD_COST) });
+      users.push({ name, drive, passwordHash: await hashOf(name, madeUp.text, RANDOM_PASSWORD_COST) });
     }
   }
   return { users: configured && users, madeUpPassword: madeUp };

@@ -25,7 +25,7 @@ export async function reload(
   next: Config,
 ): Promise<readonly string[]> {
   const waiting = settingsForNextStart(running, next);
-  const { users } = await loginsOf({ ...next, dataDirectory: running.dataDirectory });
+  const { users } = await loginsOf({ ...next, dataDirectory: running.dataDirectory }, server.users());
   server.reload({
     ...(running.users && users && { users: usersOfRunningDrives(users, running) }),
     ...(running.tls && next.tls && { tls: next.tls }),

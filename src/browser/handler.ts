@@ -46,6 +46,8 @@ export interface BrowserHandlerOptions {
 interface Access {
   /** `undefined` when the drive is open to all. */
   readonly user: { readonly name: string; readonly drive: string } | undefined;
+  /** Present in a browser's session. */
+  readonly csrfToken?: string;
 }
 
 /** Answers an admitted request below `/.davgate/api/`; returns `undefined` for every other path. */
@@ -57,7 +59,7 @@ export type BrowserHandler = (
 /** Creates the handler of what the web application calls beside WebDAV. */
 export function createBrowserHandler({ drives, clock, log }: BrowserHandlerOptions): BrowserHandler {
   const [firstName = ''] = drives.keys();
-  return (exchange, { user }) => {
+  return (exchange, { user, csrfToken }) => {
     if (!exchange.path.startsWith(API_PATH)) return undefined;
     const name = user?.drive ?? firstName;
     const drive = drives.get(name);
@@ -66,7 +68,8 @@ export function createBrowserHandler({ drives, clock, log }: BrowserHandlerOptio
       const route = routeOf(exchange);
       const input = await inputOf(exchange, route);
       const { signal } = exchange;
-      await route.run({ exchange, signal, user: user?.name, drive: { ...drive, name }, input, clock, log });
+      const shown = { user: user?.name, csrfToken, drive: { ...drive, name } };
+      await route.run({ exchange, signal, ...shown, input, clock, log });
     };
     return answered().catch((error) => answerFailure(exchange, log, error));
   };

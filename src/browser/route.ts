@@ -21,6 +21,8 @@ export interface Context {
   readonly signal: AbortSignal;
   /** The user's name; `undefined` on a drive without a login. */
   readonly user: string | undefined;
+  /** The token of a browser's session; `undefined` for every other login. */
+  readonly csrfToken: string | undefined;
   readonly drive: Drive;
   readonly input: Input;
   readonly clock: Clock;

@@ -25,6 +25,14 @@ export function forwardedHosts(headers: IncomingHttpHeaders): readonly string[] 
   return [...items(String(headers['x-forwarded-host'] ?? '')), ...[...standard].map(([, host = '']) => host)];
 }
 
+/** Whether the client speaks https with a trusted proxy, by the headers of that proxy. */
+export function isForwardedSecure(headers: IncomingHttpHeaders): boolean {
+  const [scheme = /(?:^|[;,\s])proto="?(\w+)/i.exec(String(headers.forwarded ?? ''))?.[1] ?? ''] = items(
+    String(headers['x-forwarded-proto'] ?? ''),
+  );
+  return scheme.toLowerCase() === 'https';
+}
+
 /** Returns the last address that is not a trusted proxy's, or the address of the proxy farthest from us. */
 function lastUntrusted(peer: string, hops: readonly string[], proxies: Networks): string {
   let address = peer;

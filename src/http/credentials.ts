@@ -17,6 +17,12 @@ export interface User {
 /** The result of a login. */
 export type LoginResult = { readonly user: User } | 'unauthorized' | { readonly retryAfterMs: number };
 
+/** Who gives credentials, and the maximum delay of the answer in ms, if it is shorter than usual. */
+interface Client {
+  readonly address: string;
+  readonly delayMsMax: number | undefined;
+}
+
 /** How long checked credentials are remembered, in ms: meanwhile they cost no hash. */
 const KNOWN_MS = 10 * 60_000;
 
@@ -57,6 +63,10 @@ export class Credentials {
     this.#gate = new PasswordGate({ clock, ...waits, closing });
   }
 
+  users(): readonly User[] {
+    return [...this.#users.values()];
+  }
+
   /** Replaces the table and forgets all remembered credentials. Throws `PasswordHashError`. */
   replaceUsers(users: readonly User[]): void {
     checkHashes(users);
@@ -70,10 +80,32 @@ export class Credentials {
    * Checks an `Authorization` header from `address`. The first check costs a password hash; later ones a digest, and are
    * answered at once.
    */
-  check(authorization: string | undefined, address: string): LoginResult | Promise<LoginResult> {
+  check(
+    authorization: string | undefined,
+    address: string,
+    delayMsMax?: number,
+  ): LoginResult | Promise<LoginResult> {
     if (authorization === undefined) return 'unauthorized';
     const key = hash('sha256', this.#key + authorization, 'base64');
-    return this.#remembered(key) ?? this.#running.get(key) ?? this.#start(key, authorization, address);
+    return (
+      this.#remembered(key) ??
+      this.#running.get(key) ??
+      this.#start(key, authorization, { address, delayMsMax })
+    );
+  }
+
+  /**
+   * Checks a name and password that a person has typed. Counts and remembers them like a header; answers at once when the
+   * person has to wait longer than `delayMsMax`.
+   */
+  checkPassword(
+    name: string,
+    password: string,
+    address: string,
+    delayMsMax: number,
+  ): LoginResult | Promise<LoginResult> {
+    const authorization = `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+    return this.check(authorization, address, delayMsMax);
   }
 
   #remembered(key: string): LoginResult | undefined {
@@ -89,25 +121,26 @@ export class Credentials {
     return wrong && now < wrong.until ? 'unauthorized' : undefined;
   }
 
-  #start(key: string, authorization: string, address: string): Promise<LoginResult> {
-    const running = this.#verify(key, authorization, address).finally(() => {
+  #start(key: string, authorization: string, client: Client): Promise<LoginResult> {
+    const running = this.#verify(key, authorization, client).finally(() => {
       if (this.#running.get(key) === running) this.#running.delete(key);
     });
     this.#running.set(key, running);
     return running;
   }
 
-  async #verify(key: string, authorization: string, address: string): Promise<LoginResult> {
+  async #verify(key: string, authorization: string, client: Client): Promise<LoginResult> {
+    const { address } = client;
     const login = parseBasic(authorization);
     if (!login) return 'unauthorized';
     const users = this.#users;
     const user = this.#find(login);
     const name = user?.name ?? login.name;
-    const attempt = { name, address, exists: user !== undefined };
+    const attempt = { name, ...client, exists: user !== undefined };
     const isRight = await this.#gate.check(attempt, () => this.#isRight(login.password, user));
     if (typeof isRight === 'object') return isRight;
     // The table was replaced meanwhile: the user may be gone or have another password.
-    if (this.#users !== users) return this.#verify(key, authorization, address);
+    if (this.#users !== users) return this.#verify(key, authorization, client);
     const until = instantIn(this.#clock, KNOWN_MS);
     if (!isRight || !user) {
       this.#log.warn('login failed', { address, user: name.slice(0, LOGGED_NAME_MAX) });

@@ -51,6 +51,8 @@ export interface ExchangeOptions {
   readonly address: string;
   /** The hosts that the client asked for, by a trusted proxy's headers; `undefined` without such a proxy. */
   readonly forwardedHosts: readonly string[] | undefined;
+  /** Whether the client speaks https, with us or with a trusted proxy. */
+  readonly isSecure: boolean;
   /** The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   readonly clock: Clock;
@@ -64,6 +66,8 @@ export class Exchange {
   readonly path: string;
   readonly address: string;
   readonly forwardedHosts: readonly string[] | undefined;
+  /** Whether the client speaks https, with us or with a trusted proxy. */
+  readonly isSecure: boolean;
   readonly start: Instant;
   /** The request's only signal: aborted with `ClientGone` when the connection ends before the answer is sent. */
   readonly signal: AbortSignal;
@@ -84,11 +88,12 @@ export class Exchange {
   constructor(
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
-    { address, forwardedHosts, expectsContinue, clock }: ExchangeOptions,
+    { address, forwardedHosts, isSecure, expectsContinue, clock }: ExchangeOptions,
   ) {
     this.path = pathOfTarget(request.url ?? '/');
     this.address = address;
     this.forwardedHosts = forwardedHosts;
+    this.isSecure = isSecure;
     this.start = clock.instant();
     this.signal = this.#gone.signal;
     this.#clock = clock;

@@ -18,6 +18,8 @@ import type { Metrics } from './metrics.ts';
 import { type Health, type Monitored, monitoringAnswer } from './monitoring.ts';
 import type { CertificateFiles } from './node-server.ts';
 import { startServer } from './server.ts';
+import { Sessions } from './sessions.ts';
+import { SignIn } from './sign-in.ts';
 
 /** Maximum length of a logged path, in characters. */
 const LOGGED_PATH_MAX = 1_000;
@@ -26,6 +28,8 @@ const LOGGED_PATH_MAX = 1_000;
 export interface Access {
   /** `undefined` when the gateway is open to all. */
   readonly user: User | undefined;
+  /** The token of a browser's session; `undefined` for every other login. */
+  readonly csrfToken?: string;
 }
 
 /** Answers an admitted request. Resolves when all work on it is done, also work that outlives the client. */
@@ -65,6 +69,8 @@ export interface GatewayServer {
   /** Address with a slash at the end; names this machine when the server listens on all its addresses. */
   readonly url: string;
   readonly port: number;
+  /** Returns the users who may log in now. */
+  users(): readonly User[];
   /**
    * Takes no new connection, lets running requests go on until `over`, and resolves when all connections are closed.
    * Delayed logins are refused at once.
@@ -85,10 +91,12 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
   const { host, port, tls, users, handle, metrics, log, clock = systemClock } = options;
   const closing = new AbortController();
   const credentials = users && new Credentials(users, { clock, log, closing: closing.signal });
+  const sessions = new Sessions(clock);
   const rules: AdmissionRules = {
     handle,
     ownRoute: options.ownRoute,
     credentials,
+    signIn: credentials && new SignIn({ credentials, sessions, log }),
     health: options.health ?? (() => ({})),
     metrics,
     isDraining: () => closing.signal.aborted,
@@ -115,6 +123,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
   return {
     url: server.url,
     port: server.port,
+    users: () => credentials?.users() ?? [],
     close(over) {
       closing.abort();
       return server.close(over);
@@ -123,6 +132,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
       if (changes.users) checkHashes(changes.users);
       if (changes.tls) server.replaceCertificate(changes.tls);
       if (changes.users) credentials?.replaceUsers(changes.users);
+      if (changes.users) sessions.replaceUsers(changes.users);
     },
   };
 }
@@ -133,6 +143,8 @@ interface AdmissionRules extends Monitored {
   readonly ownRoute: OwnRoute | undefined;
   /** `undefined`: no login is needed. */
   readonly credentials: Credentials | undefined;
+  /** Present with `credentials`. */
+  readonly signIn: SignIn | undefined;
   readonly crossOrigins: readonly string[];
   /** Serves paths that need no login. */
   readonly openRoute: OpenRoute | undefined;
@@ -160,10 +172,15 @@ async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
     const refusal = crossSiteRefusal(request, rules.crossOrigins);
     if (refusal) return exchange.refuse(refusal);
   }
-  const hasLogin = needsLogin && request.headers.authorization !== undefined;
+  const asked = isOwn ? rules.signIn?.serve(exchange) : undefined;
+  if (asked !== undefined) return asked;
+  const hasBasic = needsLogin && request.headers.authorization !== undefined;
+  const session = hasBasic ? undefined : rules.signIn?.sessionOf(exchange);
+  const hasLogin = hasBasic || session !== undefined;
   if (monitoring?.open && (monitoring.open === monitoring.whole || !hasLogin)) return monitoring.open();
-  const login = await loginOf(exchange, rules.credentials);
+  const login = session ?? (await loginOf(exchange, rules.credentials));
   if (!login) return;
+  if (login === 'unauthorized') return rules.signIn?.challenge(exchange) ?? exchange.refuse(UNAUTHORIZED);
   if ('status' in login) return exchange.refuse(login);
   exchange.principal = login.user?.name;
   if (monitoring) return monitoring.whole();
@@ -185,22 +202,22 @@ const FOREIGN_HOST: Refusal = {
     'it otherwise. Use one of these; a proxy should send one of them as Host.',
 };
 
-/** Returns the user, or the refusal; `undefined` when the client left before its login was checked. */
+const UNAUTHORIZED: Refusal = {
+  status: 401,
+  text: 'Log in with a user and password of this davgate.',
+  headers: { 'WWW-Authenticate': 'Basic realm="davgate", charset="UTF-8"' },
+};
+
+/** Returns the user, or why there is none; `undefined` when the client left before its login was checked. */
 async function loginOf(
   { request, address, ended }: Exchange,
   credentials: Credentials | undefined,
-): Promise<Access | Refusal | undefined> {
+): Promise<Access | Refusal | 'unauthorized' | undefined> {
   if (!credentials) return { user: undefined };
   const checked = credentials.check(request.headers.authorization, address);
   const result = checked instanceof Promise ? await Promise.race([checked, ended]) : checked;
   if (!result) return undefined;
-  if (result === 'unauthorized')
-    return {
-      status: 401,
-      text: 'Log in with a user and password of this davgate.',
-      headers: { 'WWW-Authenticate': 'Basic realm="davgate", charset="UTF-8"' },
-    };
-  if ('user' in result) return result;
+  if (result === 'unauthorized' || 'user' in result) return result;
   const seconds = Math.ceil(result.retryAfterMs / 1000);
   return {
     status: 429,

@@ -126,6 +126,8 @@ export interface Try {
   readonly address: string;
   /** Whether the name exists. */
   readonly exists: boolean;
+  /** A shorter maximum delay, in ms. */
+  readonly delayMsMax?: number | undefined;
 }
 
 /** Compares passwords: delays clients that have guessed wrong, and gives each client its share of the comparisons. */
@@ -161,10 +163,10 @@ export class PasswordGate {
 
   /** Never waits between checking whether a try is allowed and counting it, so that parallel tries queue up. */
   async #checkInTurn(
-    { name, address, exists }: Try,
+    { name, address, exists, delayMsMax = this.#options.delayMsMax }: Try,
     compare: () => Promise<boolean>,
   ): Promise<boolean | { readonly retryAfterMs: number }> {
-    const { clock, delayMsMax, closing } = this.#options;
+    const { clock, closing } = this.#options;
     let delayMs = 0;
     for (let waitMs = this.#guesses.waitMs(name, address); waitMs > 0; ) {
       delayMs += waitMs;

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Networks } from '../util/networks.ts';
-import { clientAddress, forwardedHosts } from './client-address.ts';
+import { clientAddress, forwardedHosts, isForwardedSecure } from './client-address.ts';
 import { Connections } from './connections.ts';
 import { Drain } from './drain.ts';
 import { Exchange, newRequestId, type Refusal } from './exchange.ts';
@@ -71,6 +71,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     const exchange = new Exchange(request, response, {
       address: isProxy ? clientAddress(peer, request.headers, proxies) : peer,
       forwardedHosts: isProxy ? forwardedHosts(request.headers) : undefined,
+      isSecure: tls !== undefined || (isProxy && isForwardedSecure(request.headers)),
       expectsContinue,
       clock,
     });

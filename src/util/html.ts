@@ -11,6 +11,8 @@ export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[
 }
 
 export interface HtmlDocument {
+  /** English by default. */
+  readonly language?: string;
   readonly title: string;
   /** The only style sheet. A Content-Security-Policy may have the hash of exactly this text, so it is not escaped. */
   readonly style: string;
@@ -21,9 +23,9 @@ export interface HtmlDocument {
 }
 
 /** Returns a whole page, which search engines do not index. */
-export function htmlDocument({ title, style, head, body }: HtmlDocument): string {
+export function htmlDocument({ language = 'en', title, style, head, body }: HtmlDocument): string {
   return html`<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

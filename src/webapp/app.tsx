@@ -18,6 +18,7 @@ import { Preview } from './preview.tsx';
 import { useSearch } from './search.ts';
 import { MoreFound, SearchBar } from './search-bar.tsx';
 import { type Keys, NOTHING_SELECTED, type Selection, selected } from './selection.ts';
+import { SignInAgain } from './sign-in-dialog.tsx';
 import { Toolbar } from './toolbar.tsx';
 import { type Undo, UndoBar, useUndo } from './undo.tsx';
 import { UploadPanel } from './upload-panel.tsx';
@@ -45,6 +46,7 @@ export function App() {
         onFiles={(files) => queue.add(files, path)}
       />
       <UploadPanel uploads={uploads} queue={queue} />
+      <SignInAgain />
     </>
   );
 }
@@ -133,7 +135,7 @@ function FolderPage(props: FolderPageProps) {
         <h1 class="unseen">{nameOf(path) || t('drive')}</h1>
         <div class="top">
           <Breadcrumbs path={path} onOpen={openFolder} />
-          <DriveMenu user={drive.user} onOpen={openFolder} />
+          <DriveMenu {...drive} onOpen={openFolder} onProblem={setProblem} />
         </div>
         <Toolbar
           selectedCount={chosen.length}
@@ -231,7 +233,7 @@ function download(folder: string, items: readonly Item[], refused: (reason: stri
   const [only] = items;
   if (items.length > 1 || only?.kind !== 'file') {
     const paths = items.map(({ path }) => path);
-    downloadZip(folder, paths, (reason) => refused(t('cannotDownload', reason)));
+    void downloadZip(folder, paths, (reason) => refused(t('cannotDownload', reason)));
     return;
   }
   const link = document.createElement('a');

@@ -1,4 +1,5 @@
 import { addressOf, join, nameOf } from './paths.ts';
+import { fetchSignedIn, SignedOut } from './session.ts';
 
 /** A file or folder as the drive last described it. */
 export interface Item {
@@ -72,10 +73,10 @@ export async function readText(path: string, signal: AbortSignal): Promise<strin
 export async function send(method: string, address: string, init: RequestInit = {}): Promise<Response> {
   let answer: Response;
   try {
-    answer = await fetch(address, { ...init, method });
+    answer = await fetchSignedIn(method, address, init);
   } catch (cause) {
     if (init.signal?.aborted) throw cause;
-    throw new DavFailure(0, String(cause));
+    throw cause instanceof SignedOut ? new DavFailure(401, cause.message) : new DavFailure(0, String(cause));
   }
   if (!answer.ok) throw new DavFailure(answer.status, reasonIn(await answer.text(), answer.status));
   return answer;

@@ -1,28 +1,37 @@
 import { useState } from 'preact/hooks';
 import { ConnectDialog } from './connect-dialog.tsx';
+import { failureText } from './folder.ts';
 import { LinksDialog } from './links-dialog.tsx';
 import { t } from './messages.ts';
+import { signOut } from './session.ts';
 import { Action } from './toolbar.tsx';
 
 interface Props {
   /** `undefined` on a drive without a login. */
   readonly user: string | undefined;
+  /** Whether the user can sign out. */
+  readonly hasSession: boolean;
   readonly onOpen: (folder: string) => void;
+  readonly onProblem: (problem: string) => void;
 }
 
 /** The buttons about the whole drive. */
-export function DriveMenu({ user, onOpen }: Props) {
+export function DriveMenu({ user, hasSession, onOpen, onProblem }: Props) {
   const [shown, setShown] = useState<'links' | 'connect'>();
   const close = () => setShown(undefined);
   const open = (folder: string) => {
     close();
     onOpen(folder);
   };
+  const leave = () => {
+    signOut().catch((error: unknown) => onProblem(t('cannotSignOut', failureText(error))));
+  };
   return (
     <>
       <div class="actions">
         <Action sign="link" label={t('sharedLinks')} onPress={() => setShown('links')} />
         <Action sign="connect" label={t('connect')} onPress={() => setShown('connect')} />
+        {hasSession && <Action sign="leave" label={t('signOut')} onPress={leave} />}
       </div>
       {shown === 'links' && <LinksDialog onOpen={open} onClose={close} />}
       {shown === 'connect' && <ConnectDialog user={user} onClose={close} />}

@@ -1,5 +1,6 @@
 import { ENGLISH_CONNECT, GERMAN_CONNECT } from './messages-connect.ts';
 import { ENGLISH_SHARING, GERMAN_SHARING } from './messages-sharing.ts';
+import { ENGLISH_SIGN_IN, GERMAN_SIGN_IN } from './messages-sign-in.ts';
 
 /**
  * The words of the application. A further language is one more table here: the compiler names what is missing. `{0}` and
@@ -118,6 +119,7 @@ const ENGLISH = {
   files: 'Files',
   ...ENGLISH_SHARING,
   ...ENGLISH_CONNECT,
+  ...ENGLISH_SIGN_IN,
 };
 
 export type Messages = Readonly<Record<keyof typeof ENGLISH, string>>;
@@ -237,6 +239,7 @@ const GERMAN: Messages = {
   files: 'Dateien',
   ...GERMAN_SHARING,
   ...GERMAN_CONNECT,
+  ...GERMAN_SIGN_IN,
 };
 
 const TABLES: Readonly<Record<string, Messages>> = { en: ENGLISH, de: GERMAN };

@@ -1,6 +1,7 @@
 import { createFolder, DavFailure, reasonIn, send } from './dav.ts';
 import { t } from './messages.ts';
 import { addressOf, numbered, parentOf } from './paths.ts';
+import { csrfHeader, renewSession } from './session.ts';
 
 /** A file to be stored at `path`. */
 export interface NewFile {
@@ -136,6 +137,7 @@ export class Uploads {
     } catch (failure) {
       if (isStopped(job)) return;
       if (failure instanceof DavFailure && failure.status === 0) await this.#broke(job);
+      else if (failure instanceof DavFailure && failure.status === 401) await this.#signedOut(job);
       else this.#set(job, { state: 'failed', failure: String((failure as Error).message) });
     } finally {
       this.#startNext();
@@ -151,6 +153,17 @@ export class Uploads {
     if (job.upload.state === 'sending') this.#set(job, { state: 'waiting', sentBytes: 0 });
   }
 
+  /** Sends the file again when the person has signed in. */
+  async #signedOut(job: Job): Promise<void> {
+    try {
+      if (job.breaks++ === RETRY_MS.length) throw new Error(t('signedOut'));
+      await renewSession();
+      if (!isStopped(job)) this.#set(job, { state: 'waiting', sentBytes: 0 });
+    } catch (declined) {
+      if (!isStopped(job)) this.#set(job, { state: 'failed', failure: String((declined as Error).message) });
+    }
+  }
+
   /** Resolves when the folder is there: created once for all files in it. */
   #folderAt(path: string): Promise<void> {
     const known = this.#folders.get(path);
@@ -162,10 +175,13 @@ export class Uploads {
   }
 
   /** Sends the file. Resolves with the status of success, or 412 if the path is taken. Throws `DavFailure`. */
-  #put(job: Job): Promise<number> {
+  async #put(job: Job): Promise<number> {
     const request = new XMLHttpRequest();
+    const token = await csrfHeader('PUT');
+    if (isStopped(job)) throw new DavFailure(0, t('stopped'));
     job.request = request;
     request.open('PUT', addressOf(job.upload.path, 'file'));
+    for (const [name, value] of Object.entries(token)) request.setRequestHeader(name, value);
     request.setRequestHeader('X-OC-Mtime', String(Math.floor(job.file.lastModified / 1000)));
     if (!job.replaces) request.setRequestHeader('If-None-Match', '*');
     request.upload.onprogress = ({ loaded }) => {

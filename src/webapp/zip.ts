@@ -1,15 +1,23 @@
+import { failureText } from './folder.ts';
 import { t } from './messages.ts';
+import { CSRF_HEADER, csrfHeader, ensureSession } from './session.ts';
 
 /**
  * Has the browser save items of `folder`, and of folders in it, as one archive. It sends a form into a hidden frame: an
  * address would be too short for 10,000 names, and a script would have to keep the whole archive in memory. Calls
  * `refused` with the reason when the gateway does not begin the download.
  */
-export function downloadZip(
+export async function downloadZip(
   folder: string,
   paths: readonly string[],
   refused: (reason: string) => void,
-): void {
+): Promise<void> {
+  try {
+    await ensureSession();
+  } catch (error) {
+    return refused(failureText(error));
+  }
+  const token = await csrfHeader('POST');
   const frame = document.createElement('iframe');
   frame.name = `zip-${Math.random()}`;
   frame.hidden = true;
@@ -24,7 +32,8 @@ export function downloadZip(
   const below = folder === '/' ? 1 : folder.length + 1;
   const form = document.createElement('form');
   form.method = 'post';
-  form.action = '/.davgate/api/zip';
+  // A form has no header for the token.
+  form.action = `/.davgate/api/zip?${new URLSearchParams({ csrf: token[CSRF_HEADER] ?? '' })}`;
   form.target = frame.name;
   form.hidden = true;
   form.append(field('folder', folder));

@@ -74,15 +74,12 @@ class DrivePage {
     return started(this.#page);
   }
 
-  /** Opens another profile in place of the last one. */
-  async use(options: ContextOptions): Promise<void> {
+  /** Opens another profile in place of the last one, signed in unless `isSignedIn` is false. */
+  async use(options: ContextOptions, { isSignedIn = true } = {}): Promise<void> {
     await this.#context?.close();
-    const { user: username, password } = this.program;
-    this.#context = await started(this.#browser).newContext({
-      httpCredentials: { username, password },
-      ...options,
-    });
+    this.#context = await started(this.#browser).newContext(options);
     this.#context.setDefaultTimeout(WAIT_MS);
+    if (isSignedIn) await this.#context.addCookies([await sessionCookie(this.program)]);
     this.#page = await this.#context.newPage();
     this.#page.on('pageerror', ({ message }) => this.#failures.push(message));
   }
@@ -171,6 +168,21 @@ class DrivePage {
       "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
     );
   }
+}
+
+/** Signs in as the page does, and returns the cookie of the session. */
+async function sessionCookie({
+  url,
+  user: name,
+  password,
+}: Program): Promise<{ readonly url: string; readonly name: string; readonly value: string }> {
+  const answer = await fetch(new URL('/.davgate/sign-in', url), {
+    method: 'POST',
+    body: new URLSearchParams({ name, password }),
+    redirect: 'manual',
+  });
+  const [, cookie = '', value = ''] = /^([^=]+)=([^;]+)/.exec(answer.headers.get('set-cookie') ?? '') ?? [];
+  return { url, name: cookie, value };
 }
 
 function started<T>(part: T | undefined): T {

@@ -1,0 +1,91 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { ageMs, type Clock, type Moment, momentNow } from '../util/clock.ts';
+import type { User } from './credentials.ts';
+
+/** A session ends after this time without a request, in ms. */
+const IDLE_MS = 24 * 60 * 60_000;
+
+/** A session ends this long after its sign-in, in ms. */
+const LIFETIME_MS = 7 * 24 * 60 * 60_000;
+
+/** Maximum number of sessions of one user; beyond it the one that was used longest ago ends. */
+const PER_USER_MAX = 50;
+
+/** Maximum number of all sessions; beyond it the one that was used longest ago ends. */
+const SESSIONS_MAX = 10_000;
+
+const ID_BYTES = 32;
+const ID = /^[\w-]{43}$/;
+
+interface Session {
+  readonly user: User;
+  readonly since: Moment;
+  lastUse: Moment;
+}
+
+/**
+ * The browsers that are signed in. Kept in memory alone and by the hash of their id: a restart ends all of them, and no
+ * copy of the data directory or of this memory holds an id that a browser could send.
+ */
+export class Sessions {
+  /** By the hash of the id. The one that was used longest ago comes first. */
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Starts a session of `user` and returns its id, a secret of the browser. */
+  start(user: User): string {
+    const mine = [...this.#sessions].filter(([, session]) => session.user.name === user.name);
+    const [oldest] = mine.length >= PER_USER_MAX ? mine : [];
+    if (oldest) this.#sessions.delete(oldest[0]);
+    const [first] = this.#sessions.keys();
+    if (this.#sessions.size >= SESSIONS_MAX && first !== undefined) this.#sessions.delete(first);
+    const id = randomBytes(ID_BYTES).toString('base64url');
+    const now = momentNow(this.clock);
+    this.#sessions.set(digestOf(id), { user, since: now, lastUse: now });
+    return id;
+  }
+
+  /** Returns the user of a session and counts this as its use; `undefined` when the session has ended. */
+  use(id: string): User | undefined {
+    if (!ID.test(id)) return undefined;
+    const digest = digestOf(id);
+    const session = this.#sessions.get(digest);
+    if (!session) return undefined;
+    this.#sessions.delete(digest);
+    if (ageMs(this.clock, session.since) >= LIFETIME_MS) return undefined;
+    if (ageMs(this.clock, session.lastUse) >= IDLE_MS) return undefined;
+    session.lastUse = momentNow(this.clock);
+    this.#sessions.set(digest, session);
+    return session.user;
+  }
+
+  end(id: string): void {
+    this.#sessions.delete(digestOf(id));
+  }
+
+  /** Ends the sessions of users who are not in `users` or have another password there; the others go on. */
+  replaceUsers(users: readonly User[]): void {
+    const byName = new Map(users.map((user) => [user.name, user]));
+    for (const [digest, session] of this.#sessions) {
+      const user = byName.get(session.user.name);
+      if (user?.passwordHash === session.user.passwordHash) this.#sessions.set(digest, { ...session, user });
+      else this.#sessions.delete(digest);
+    }
+  }
+}
+
+function digestOf(id: string): string {
+  return createHash('sha256').update(id).digest('base64');
+}
+
+/** Returns the token that shows that a request comes from a page that could read it, and not only from the browser. */
+export function csrfTokenOf(id: string): string {
+  return createHmac('sha256', id).update('csrf').digest('base64url');
+}
+
+export function isCsrfToken(id: string, given: string): boolean {
+  const expected = Buffer.from(csrfTokenOf(id));
+  const actual = Buffer.from(given);
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
+}
