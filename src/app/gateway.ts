@@ -50,12 +50,14 @@ export async function startGateway(config: Config, log: Log, thread?: ServiceThr
     const { users, madeUpPassword } = await loginsOf(config);
     const metrics = createMetrics(clientNameOf);
     const served = await openDrives(config, { log, meter: metrics.meter, opened, thread });
+    let server: GatewayServer | undefined;
     // The locks in a shared Redis can be read by any process; those in SQLite only through the running one.
     if (config.redisUrl === undefined) {
       const commands = controlCommands(served.drives, log);
-      opened.add(await startControl({ socketPath: controlSocketIn(config), ...commands, log }));
+      const address = () => server?.url;
+      opened.add(await startControl({ socketPath: controlSocketIn(config), ...commands, address, log }));
     }
-    const server = opened.add(await serve(config, { users, served, metrics, log }));
+    server = opened.add(await serve(config, { users, served, metrics, log }));
     served.embedded?.setLinkUrl(`${publicUrlOf(config, server)}${LINKS_PATH}`);
     return { url: server.url, madeUpPassword, reload: (next) => reload(server, config, next), close };
   } catch (error) {

@@ -10,6 +10,8 @@ const EXIT_UNUSABLE = 2;
 const HELP = `davgate makes cloud storage a network drive: a WebDAV server in front of a storage service.
 
 Usage: davgate [serve] [options]       serve the drive
+       davgate mount [FOLDER]          mount the drive on this machine (davgate mount --help)
+       davgate unmount [FOLDER]        unmount it
        davgate service [options]       the embedded storage service alone (davgate service --help)
        davgate service check [--data]  look for damage in its files (davgate service check --help)
        davgate login [--remove]        connect or disconnect an account of the service (davgate login --help)
@@ -42,6 +44,8 @@ async function main([command = 'serve', ...rest]: string[]): Promise<number> {
   if (command === 'locks') return (await import('./locks/locks.ts')).locksCommand(rest, process.env);
   if (command === 'journal') return (await import('./journal/journal.ts')).journalCommand(rest, process.env);
   if (command === 'login') return (await import('./login/login.ts')).loginCommand(rest, process.env);
+  if (command === 'mount' || command === 'unmount')
+    return (await import('./mount/command.ts')).mountCommand(command, rest, process.env);
   if (command === 'service' && rest[0] === 'check')
     return (await import('./service-check.ts')).serviceCheckCommand(rest.slice(1), process.env);
   if (command === 'service') await (await import('./service.ts')).serviceCommand(rest, process.env);

@@ -33,6 +33,8 @@ export interface ControlOptions {
   readonly socketPath: string;
   readonly commands: ControlCommands;
   readonly journal: JournalCommands;
+  /** Returns the address of the drive on this machine, as soon as it has one. */
+  readonly address: () => string | undefined;
   readonly log: Log;
 }
 
@@ -40,13 +42,13 @@ export interface ControlOptions {
  * Answers commands on a Unix socket: only users who may read the data reach it, and no browser does. Logs a warning where
  * the system has no such sockets or the path is too long for one.
  */
-export async function startControl({ socketPath, commands, journal, log }: ControlOptions): Promise<{
+export async function startControl({ socketPath, log, ...answers }: ControlOptions): Promise<{
   /** Lets running commands go on until `over`. */
   close(over: AbortSignal): Promise<void>;
 }> {
   const running = new Set<Promise<unknown>>();
   const server = createServer((request, response) => {
-    const work = [answer(request, response, { commands, journal, log }), once(response, 'close')];
+    const work = [answer(request, response, { ...answers, log }), once(response, 'close')];
     const command = Promise.all(work).finally(() => running.delete(command));
     running.add(command);
   });
@@ -62,13 +64,10 @@ export async function startControl({ socketPath, commands, journal, log }: Contr
   const isOn = await start().then(
     () => true,
     (error: NodeJS.ErrnoException) => {
-      log.warn(
-        'cannot open the control socket; davgate locks and davgate journal cannot reach this davgate',
-        {
-          socket: socketPath,
-          reason: error.code,
-        },
-      );
+      log.warn('cannot open the control socket; davgate locks, journal and mount cannot reach this davgate', {
+        socket: socketPath,
+        reason: error.code,
+      });
       return false;
     },
   );
@@ -87,7 +86,7 @@ export async function startControl({ socketPath, commands, journal, log }: Contr
 async function answer(
   { method, url = '' }: IncomingMessage,
   response: ServerResponse,
-  { commands, journal, log }: Omit<ControlOptions, 'socketPath'>,
+  { commands, journal, address, log }: Omit<ControlOptions, 'socketPath'>,
 ): Promise<void> {
   try {
     const { pathname, searchParams } = new URL(url, 'http://control');
@@ -95,6 +94,7 @@ async function answer(
       const id = searchParams.get('id') ?? '';
       return await answerJournal(response, `${method} ${pathname.slice('/journal'.length)}`, { id, journal });
     }
+    if (method === 'GET' && pathname === '/address') return say(response, 200, address());
     if (pathname !== '/locks') return say(response, 404, undefined);
     if (method === 'GET') return say(response, 200, await commands.locks());
     if (method !== 'DELETE') return say(response, 405, undefined);

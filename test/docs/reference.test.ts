@@ -16,6 +16,7 @@ const row = (...cells: string[]) => `| ${cells.join(' | ')} |`;
 const COMMANDS = [
   [],
   ['login'],
+  ['mount'],
   ['doctor'],
   ['locks'],
   ['journal'],

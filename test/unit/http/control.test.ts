@@ -47,6 +47,7 @@ async function open(commands: Partial<Parameters<typeof startControl>[0]['comman
         throw new Error('the disk');
       },
     },
+    address: () => 'http://127.0.0.1:8765/',
     log,
   });
 }
@@ -59,6 +60,11 @@ function ask(method: string, path: string): Promise<unknown> {
     outgoing.on('error', reject).end();
   });
 }
+
+test('the control socket says the address of the drive', async () => {
+  await open();
+  expect(await ask('GET', '/address')).toEqual([200, 'http://127.0.0.1:8765/']);
+});
 
 test('the control socket is readable by its owner only, and lists and removes locks', async () => {
   await open();
@@ -94,7 +100,7 @@ test('a control socket whose path is too long is logged and the start continues'
   socketPath = join(directory, 'x'.repeat(120), 'control.sock');
   await open();
   expect(lines).toEqual([
-    'cannot open the control socket; davgate locks and davgate journal cannot reach this davgate',
+    'cannot open the control socket; davgate locks, journal and mount cannot reach this davgate',
   ]);
 });
 

@@ -1,0 +1,148 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { command } from '../support/command.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Program, runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
+
+let program: Program;
+let data: Awaited<ReturnType<typeof temporaryDirectory>>;
+let home: string;
+const mounted: string[] = [];
+
+beforeEach(async () => {
+  data = await temporaryDirectory();
+  home = join(data.path, 'home');
+  mkdirSync(home);
+});
+afterEach(async () => {
+  for (const folder of mounted.splice(0)) await command('umount', ['-l', folder]);
+  await program?.stop();
+  await data.remove();
+});
+
+/** Runs `davgate mount` or `davgate unmount` for the running davgate. */
+function davgate(...args: string[]) {
+  const environment = { ...process.env, HOME: home };
+  return runProgram([...args, '--data-dir', data.path], environment);
+}
+
+/** Starts a davgate whose password is the one that it makes up. */
+async function startWithMadeUpPassword(): Promise<string> {
+  program = await startProgram({ dataDirectory: data.path, login: 'configured' });
+  return readFileSync(join(data.path, 'password'), 'utf8').trim();
+}
+
+/** The command lines of all processes of this machine. */
+function commandLines(): string {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => {
+      try {
+        return readFileSync(`/proc/${name}/cmdline`, 'utf8');
+      } catch {
+        return '';
+      }
+    })
+    .join('\n');
+}
+
+function isMounted(folder: string): boolean {
+  return readFileSync('/proc/self/mounts', 'utf8').includes(` ${folder} `);
+}
+
+test.each(['davfs2', 'rclone'])(
+  'davgate mount --with %s mounts the running davgate without a password on a command line, and unmount sends every file first',
+  async (client) => {
+    const password = await startWithMadeUpPassword();
+    const folder = join(data.path, 'mount');
+    mounted.push(folder);
+    const result = await davgate('mount', folder, '--with', client);
+    expect(result).toEqual({
+      code: 0,
+      output: `The drive is at ${folder} (${client}).\ndavgate unmount ${folder} unmounts it.\n`,
+    });
+    expect(isMounted(folder)).toBe(true);
+    expect(commandLines()).not.toContain(password);
+
+    await writeFile(join(folder, 'written.txt'), 'through the mount');
+    expect(await readFile(join(folder, 'written.txt'), 'utf8')).toBe('through the mount');
+    expect(await davgate('unmount', folder)).toEqual({ code: 0, output: `${folder} was unmounted.\n` });
+    expect(isMounted(folder)).toBe(false);
+    const authorization = `Basic ${Buffer.from(`davgate:${password}`).toString('base64')}`;
+    const answer = await fetch(`${program.url}written.txt`, { headers: { authorization } });
+    expect(await answer.text()).toBe('through the mount');
+  },
+);
+
+test('davgate mount without a folder mounts at ~/drive, and davgate unmount finds it there', async () => {
+  await startWithMadeUpPassword();
+  const folder = join(home, 'drive');
+  mounted.push(folder);
+  const { code, output } = await davgate('mount');
+  expect([code, output]).toEqual([0, expect.stringContaining(`The drive is at ${folder} (`)]);
+  expect(isMounted(folder)).toBe(true);
+  expect((await davgate('unmount')).code).toBe(0);
+  await eventually(() => expect(isMounted(folder)).toBe(false));
+});
+
+test('davgate mount --url mounts a davgate elsewhere with the user and password of the settings', async () => {
+  program = await startProgram({ dataDirectory: data.path });
+  const folder = join(data.path, 'mount');
+  mounted.push(folder);
+  const file = join(data.path, 'secret');
+  writeFileSync(file, `${program.password}\n`, { mode: 0o600 });
+  const login = ['--user', program.user, '--password-file', file];
+  const words = ['mount', folder, '--with', 'davfs2', '--url', program.url, ...login];
+  expect((await runProgram(words)).code).toBe(0);
+  await writeFile(join(folder, 'there.txt'), 'x');
+  expect((await runProgram(['unmount', folder])).code).toBe(0);
+  const { authorization } = program;
+  expect((await fetch(`${program.url}there.txt`, { headers: { authorization } })).status).toBe(200);
+});
+
+test('davgate mount of a drive without a login asks for no password', async () => {
+  program = await startProgram({ dataDirectory: data.path, login: false });
+  const folder = join(data.path, 'mount');
+  mounted.push(folder);
+  expect((await davgate('mount', folder, '--with', 'rclone', '--no-auth')).code).toBe(0);
+  await writeFile(join(folder, 'open.txt'), 'x');
+  expect((await davgate('unmount', folder)).code).toBe(0);
+  expect((await fetch(`${program.url}open.txt`)).status).toBe(200);
+});
+
+test('davgate mount with a wrong password fails with the reason of the client and mounts nothing', async () => {
+  program = await startProgram({ dataDirectory: data.path });
+  const folder = join(data.path, 'mount');
+  const words = ['mount', folder, '--with', 'davfs2', '--url', program.url, '--user', 'tester'];
+  const { code, output } = await runProgram(words, { ...process.env, DAVGATE_PASSWORD: 'wrong' });
+  expect([code, output]).toEqual([1, expect.stringMatching(/^davgate: mount failed: .*uthenticat/)]);
+  expect(output).not.toContain('wrong');
+  expect(isMounted(folder)).toBe(false);
+});
+
+test.each([
+  [
+    ['--listen', '127.0.0.1:0'],
+    1,
+    /^davgate: no davgate runs with .*; start one with davgate serve, or give --url\n$/,
+  ],
+  [['--listen', '127.0.0.1:1'], 1, /^davgate: nothing answers at http:\/\/127\.0\.0\.1:1\/ \(ECONNREFUSED\)/],
+  [['--with', 'nfs'], 2, /^davgate: --with: "nfs" is not one of davfs2, rclone, gio\n$/],
+  [['--url', 'http://127.0.0.1:1/', '--with', 'gio'], 2, /^davgate: --with: gio chooses the place itself/],
+])(
+  'davgate mount FOLDER %j ends with exit code %i and a line that says what to do',
+  async (args, code, message) => {
+    const result = await davgate('mount', join(data.path, 'mount'), ...args);
+    expect([result.code, result.output]).toEqual([code, expect.stringMatching(message)]);
+  },
+);
+
+test('davgate unmount of a folder where nothing is mounted ends with exit code 1', async () => {
+  const folder = join(data.path, 'nothing');
+  expect(await davgate('unmount', folder)).toEqual({
+    code: 1,
+    output: `davgate: nothing is mounted at ${folder}; mount lists what is\n`,
+  });
+});
