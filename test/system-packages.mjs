@@ -12,6 +12,9 @@ const PACKAGES = [
   { name: 'rclone', program: 'rclone', project: 'clients' },
   { name: 'cadaver', program: 'cadaver', project: 'clients' },
   { name: 'fuse3', program: 'fusermount3', project: 'clients' },
+  { name: 'gvfs-backends', program: 'gvfsd-dav', project: 'clients' },
+  { name: 'libglib2.0-bin', program: 'gio', project: 'clients' },
+  { name: 'dbus', program: 'dbus-run-session', project: 'clients' },
   { name: 'curl', program: 'curl', project: 'clients' },
   { name: 'openssl', program: 'openssl', project: 'clients' },
   { name: 'chromium', program: 'chromium', project: 'clients' },
@@ -23,7 +26,7 @@ const PACKAGES = [
 
 /** @param {string} program */
 function isInstalled(program) {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin', '/usr/libexec'];
   return folders.some((folder) => folder !== '' && existsSync(join(folder, program)));
 }
 

@@ -2,7 +2,8 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { command } from '../support/command.ts';
+import { PROJECT_ROOT } from '../support/build.ts';
+import { command, succeed } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Program, runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
 
@@ -75,6 +76,25 @@ test.each(['davfs2', 'rclone'])(
     expect(await answer.text()).toBe('through the mount');
   },
 );
+
+test('davgate mount --with gio mounts the running davgate in a desktop session, and unmount finds it by its address', async () => {
+  await startWithMadeUpPassword();
+  const main = join(PROJECT_ROOT, 'dist/cli/main.js');
+  const line = (name: string) => `'${process.execPath}' '${main}' ${name} --data-dir '${data.path}'`;
+  const address = program.url.replace('http://', 'dav://davgate@');
+  const made = `printf content | gio save ${address}made.txt`;
+  const script = `${line('mount --with gio')} && ${made} && ${line('unmount')} && gio mount -l`;
+  const environment = { HOME: home, XDG_RUNTIME_DIR: home };
+  const { stdout } = await succeed('dbus-run-session', ['--', 'sh', '-c', script], { environment });
+  expect(stdout).toContain(`The drive is in your file manager, at ${address};`);
+  expect(stdout).toContain(`${address} was unmounted.\n`);
+  expect(stdout.split('was unmounted.')[1]).not.toContain('127.0.0.1');
+  const password = readFileSync(join(data.path, 'password'), 'utf8').trim();
+  const authorization = `Basic ${Buffer.from(`davgate:${password}`).toString('base64')}`;
+  expect(await (await fetch(`${program.url}made.txt`, { headers: { authorization } })).text()).toBe(
+    'content',
+  );
+});
 
 test('davgate mount without a folder mounts at ~/drive, and davgate unmount finds it there', async () => {
   await startWithMadeUpPassword();

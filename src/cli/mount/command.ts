@@ -32,7 +32,7 @@ export async function mountCommand(
     return 0;
   }
   const { rest, ...options } = optionsIn(args);
-  const loaded = loadSettings(settingsOfArguments(rest), environment);
+  const loaded = await loadSettings(settingsOfArguments(rest), environment);
   const work = command === 'mount' ? mount : unmount;
   try {
     for (const line of await work(options, { loaded, machine: thisMachine(environment), environment }))
