@@ -22,6 +22,7 @@ import { openDrives, type ServedDrives } from './drives.ts';
 import { loginsOf } from './logins.ts';
 import { OpenResources } from './open-resources.ts';
 import { reload } from './reload.ts';
+import { type SharedDrive, userDrives } from './user-drives.ts';
 
 /** A running gateway. */
 export interface Gateway {
@@ -77,10 +78,15 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
   const { drives, embedded, blockCacheBytes, memory } = served;
   const gauges = () => [...drives.values()].map((drive) => drive.gauges());
   metrics.watch({ drives: gauges, blockCacheBytes });
-  const exposed = new Map(
-    [...drives].map(([name, { files }]) => [name, { files, history: files.history, state: files.state }]),
-  );
+  const driveOf = userDrives(sharedDrives(config, drives));
   const webApp = openWebApp(join(PACKAGE_ROOT, 'dist/webapp'));
+  const handleApi = createBrowserHandler({ clock: systemClock, log });
+  const handleDav = createDavHandler({
+    clock: systemClock,
+    log,
+    listingBytesMax: memory.listingBytesMax,
+    folderPage: webApp?.page,
+  });
   const links = embedded && createLinkProxy(embedded.url, log);
   return startGatewayServer({
     ...config.listen,
@@ -93,15 +99,19 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     health: () => healthOf(gauges()),
     openRoute: (exchange) => webApp?.serve(exchange) ?? links?.(exchange),
     log,
-    ownRoute: createBrowserHandler({ drives: exposed, clock: systemClock, log }),
-    handle: createDavHandler({
-      clock: systemClock,
-      log,
-      drives: exposed,
-      listingBytesMax: memory.listingBytesMax,
-      folderPage: webApp?.page,
-    }),
+    ownRoute: (exchange, access) => handleApi(exchange, driveOf(access)),
+    handle: (exchange, access) => handleDav(exchange, driveOf(access)),
   });
+}
+
+function sharedDrives(config: Config, drives: ServedDrives['drives']): ReadonlyMap<string, SharedDrive> {
+  const readOnly = new Set(config.drives.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => name));
+  return new Map(
+    [...drives].map(([name, { files }]) => {
+      const { history, state } = files;
+      return [name, { name, files, history, state, isReadOnly: readOnly.has(name) }];
+    }),
+  );
 }
 
 /** Sums up the journals of all drives. */

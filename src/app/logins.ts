@@ -29,12 +29,12 @@ export async function loginsOf(
     const isSame = before !== undefined && (await verifyPassword(password, before));
     return isSame ? before : hashPassword(password, cost);
   };
-  for (const { name, drive, password, passwordHash } of configured ?? []) {
-    if (passwordHash) users.push({ name, drive, passwordHash });
-    else if (password) users.push({ name, drive, passwordHash: await hashOf(name, password) });
+  for (const { name, grants, password, passwordHash } of configured ?? []) {
+    if (passwordHash) users.push({ name, grants, passwordHash });
+    else if (password) users.push({ name, grants, passwordHash: await hashOf(name, password) });
     else {
       madeUp = await madeUpPassword(dataDirectory);
-      users.push({ name, drive, passwordHash: await hashOf(name, madeUp.text, RANDOM_PASSWORD_COST) });
+      users.push({ name, grants, passwordHash: await hashOf(name, madeUp.text, RANDOM_PASSWORD_COST) });
     }
   }
   return { users: configured && users, madeUpPassword: madeUp };

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../config/configuration.ts';
+import type { Grant } from '../config/grant.ts';
+import type { User } from '../http/credentials.ts';
 import type { GatewayServer } from '../http/gateway-server.ts';
 import { loginsOf } from './logins.ts';
 
@@ -51,10 +53,10 @@ function changedDrives(running: Config, next: Config): readonly string[] {
     .map((name) => `drive ${name}`);
 }
 
-/** Leaves out users whose drive does not run yet. */
-function usersOfRunningDrives<User extends { readonly drive: string }>(
-  users: readonly User[],
-  { drives }: Config,
-): readonly User[] {
-  return users.filter((user) => drives.some(({ name }) => name === user.drive));
+/** Leaves out drives that do not run yet, and users without any other. */
+function usersOfRunningDrives(users: readonly User[], { drives }: Config): readonly User[] {
+  const isRunning = ({ drive }: Grant) => drives.some(({ name }) => name === drive);
+  return users
+    .map((user) => ({ ...user, grants: user.grants.filter(isRunning) }))
+    .filter(({ grants }) => grants.length > 0);
 }

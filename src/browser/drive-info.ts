@@ -1,13 +1,18 @@
+import { ROOT } from '../util/path.ts';
 import { answerJson, type Route } from './route.ts';
 
-/** `drive`: whose drive the page shows, the token of its session, and whether a deletion there can be undone. */
+/**
+ * `drive`: whose drive the page shows, the token of its session, whether a deletion there can be undone, and the folders that the user may change or
+ * only read, with everything below them.
+ */
 export const driveInfo: Route = {
   method: 'GET',
-  run: ({ exchange, user, csrfToken, drive: { name, history } }) =>
+  run: ({ exchange, user, csrfToken, drive: { name, history, isReadOnly } }) =>
     answerJson(exchange, {
       user: user ?? null,
       csrfToken,
       drive: name,
       keepsDeleted: history.keepsDeleted,
+      places: [{ path: ROOT, isReadOnly: isReadOnly?.(ROOT) ?? false }],
     }),
 };

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { DavError } from '../dav/errors.ts';
+import { DavError, requireWritable } from '../dav/errors.ts';
 import type { Exchange } from '../dav/exchange.ts';
 import { answerFailure } from '../dav/failures.ts';
 import type { Clock } from '../util/clock.ts';
@@ -36,18 +36,17 @@ const ROUTES: ReadonlyMap<string, Route> = new Map([
 ]);
 
 export interface BrowserHandlerOptions {
-  /** The drives by name. Requests without a user are for the first one. */
-  readonly drives: ReadonlyMap<string, Omit<Drive, 'name'>>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** The user that a request was admitted for. */
+/** The user that a request was admitted for, and the drive as this user sees it. */
 interface Access {
-  /** `undefined` when the drive is open to all. */
-  readonly user: { readonly name: string; readonly drive: string } | undefined;
+  /** The user's name; `undefined` when the drive is open to all. */
+  readonly user: string | undefined;
+  readonly drive: Drive;
   /** Present in a browser's session. */
-  readonly csrfToken?: string;
+  readonly csrfToken?: string | undefined;
 }
 
 /** Answers an admitted request below `/.davgate/api/`; returns `undefined` for every other path. */
@@ -57,19 +56,15 @@ export type BrowserHandler = (
 ) => Promise<void> | undefined;
 
 /** Creates the handler of what the web application calls beside WebDAV. */
-export function createBrowserHandler({ drives, clock, log }: BrowserHandlerOptions): BrowserHandler {
-  const [firstName = ''] = drives.keys();
-  return (exchange, { user, csrfToken }) => {
+export function createBrowserHandler({ clock, log }: BrowserHandlerOptions): BrowserHandler {
+  return (exchange, { user, csrfToken, drive }) => {
     if (!exchange.path.startsWith(API_PATH)) return undefined;
-    const name = user?.drive ?? firstName;
-    const drive = drives.get(name);
-    if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
     const answered = async (): Promise<void> => {
       const route = routeOf(exchange);
       const input = await inputOf(exchange, route);
       const { signal } = exchange;
-      const shown = { user: user?.name, csrfToken, drive: { ...drive, name } };
-      await route.run({ exchange, signal, ...shown, input, clock, log });
+      if (route.changesDrive) requireWritable(drive.isReadOnly, input.path('path'));
+      await route.run({ exchange, signal, user, csrfToken, drive, input, clock, log });
     };
     return answered().catch((error) => answerFailure(exchange, log, error));
   };

@@ -45,6 +45,7 @@ export const version: Route = {
 /** `restore`: makes the version `rev` of the file at `path` the current one. */
 export const restore: Route = {
   method: 'POST',
+  changesDrive: true,
   async run(context) {
     const { exchange, drive, input, signal } = context;
     const [path, rev] = [input.path('path'), input.text('rev')];
@@ -70,6 +71,7 @@ export const trash: Route = {
 /** `undelete`: brings back the file or folder that was deleted at `path`. Answers 412 when something is there again. */
 export const undelete: Route = {
   method: 'POST',
+  changesDrive: true,
   async run(context) {
     const { exchange, drive, input } = context;
     const path = input.path('path');

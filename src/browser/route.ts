@@ -12,7 +12,9 @@ export interface Drive {
   readonly name: string;
   readonly files: Files & NameSearch & Thumbnails;
   readonly history: History;
-  readonly state: DriveState;
+  readonly state: Pick<DriveState, 'locks' | 'properties'>;
+  /** Whether the user may not change what is at `path`. Absent if the user may change everything. */
+  readonly isReadOnly?: ((path: Path) => boolean) | undefined;
 }
 
 /** The parts that a route may use to answer one request. */
@@ -33,6 +35,8 @@ export interface Context {
 export interface Route {
   /** `POST` for everything that changes something. */
   readonly method: 'GET' | 'POST';
+  /** Whether it changes what is at `path`. A user who may only read is refused then. */
+  readonly changesDrive?: true;
   /**
    * Maximum size of the body, in bytes, of a POST that a page sends as a form, so that the browser itself saves the answer.
    * Such a function changes nothing, because a page of another site can send a form too.

@@ -18,6 +18,7 @@ export const links: Route = {
 /** `share`: makes the link of `path`, with a `password` and with a time at which it `expires`, if they are given. */
 export const share: Route = {
   method: 'POST',
+  changesDrive: true,
   async run({ exchange, drive, input }) {
     const [path, password, expiresMs] = [input.path('path'), input.optional('password'), expiryIn(input)];
     const link = drive.files.createLink(path, {
@@ -34,6 +35,7 @@ export const share: Route = {
  */
 export const changeLink: Route = {
   method: 'POST',
+  changesDrive: true,
   async run({ exchange, drive, input }) {
     const change: LinkChange = { ...visibilityIn(input), ...expiryChangeIn(input) };
     if (Object.keys(change).length === 0)
@@ -46,6 +48,7 @@ export const changeLink: Route = {
 /** `unshare`: revokes the link `url` of `path`. */
 export const unshare: Route = {
   method: 'POST',
+  changesDrive: true,
   async run({ exchange, drive, input }) {
     await drive.files.revokeLink(input.path('path'), input.text('url'));
     await answerJson(exchange, {});

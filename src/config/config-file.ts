@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { didYouMean } from '../util/similar.ts';
 import { collect, collectAll } from './collect.ts';
 import { type ConfigNode, type Place, parseConfigText } from './config-text.ts';
+import type { Grant } from './grant.ts';
 import { withSecretFiles } from './secret-sources.ts';
 import {
   ConfigError,
@@ -14,13 +15,13 @@ import {
   type Settings,
 } from './settings.ts';
 
-/** A user and their drive. */
+/** A user and their drives. */
 export interface UserConfig {
   readonly name: string;
   /** Exactly one of `password` and `passwordHash`; neither for the only user whose password davgate makes up. */
   readonly password?: string;
   readonly passwordHash?: string;
-  readonly drive: string;
+  readonly grants: readonly Grant[];
 }
 
 /** The contents of a configuration file. */
@@ -38,6 +39,7 @@ const USER_KEYS = [
   { name: 'password', isRequired: false, help: 'the password in clear text' },
   { name: 'password-hash', isRequired: false, help: 'the hash that davgate hash-password prints' },
   { name: 'drive', isRequired: true, help: 'the name of the drive' },
+  { name: 'read-only', isRequired: false, help: 'true: the user can read everything and change nothing' },
 ] as const;
 
 /** Keys beside the settings at the top of a file. */
@@ -187,22 +189,24 @@ function usersOf(node: ConfigNode, path: string): readonly UserConfig[] {
 
 function userOf(node: ConfigNode, path: string): UserConfig {
   const fields = fieldsOf(node, path, 'a user');
-  const { texts } = collect({
+  const { texts, isReadOnly } = collect({
     keys: () => refuseUnknown(fields, path),
     texts: () => userTexts(fields, path),
+    isReadOnly: () => switchIn(fields, 'read-only', path),
   });
   const [name, drive, password, passwordHash] = texts;
   const missing = name === undefined ? 'name' : drive === undefined ? 'drive' : undefined;
   if (name === undefined || drive === undefined) refuse(path, node.place, `this user has no "${missing}"`);
+  const grants = [{ drive, ...(isReadOnly && { isReadOnly }) }];
   const placeOf = (key: string) => fields.get(key)?.node.place ?? node.place;
   if (name === '' || name.includes(':'))
     refuse(path, placeOf('name'), '"name" must be a name without a colon');
   refuseUnsayable({ text: name, origin: originOf('name', path, placeOf('name')) });
   if (password !== undefined && password !== '' && passwordHash === undefined) {
     refuseUnsayable({ text: password, origin: originOf('password', path, placeOf('password')) });
-    return { name, drive, password };
+    return { name, grants, password };
   }
-  if (passwordHash !== undefined && password === undefined) return { name, drive, passwordHash };
+  if (passwordHash !== undefined && password === undefined) return { name, grants, passwordHash };
   return refuse(
     path,
     node.place,
@@ -218,6 +222,15 @@ function refuseUnknown(fields: Fields, path: string): void {
         refuse(path, place, `unknown key "${key}"${didYouMean(key, known)}; a user has ${known.join(', ')}`);
     }),
   );
+}
+
+function switchIn(fields: Fields, key: string, path: string): boolean {
+  const field = fields.get(key);
+  if (!field) return false;
+  const value = field.node.kind === 'scalar' ? field.node.value : undefined;
+  if (typeof value !== 'boolean')
+    refuse(path, field.node.place, `"${key}" must be true or false, without quotes`);
+  return value;
 }
 
 function userTexts(fields: Fields, path: string): readonly (string | undefined)[] {

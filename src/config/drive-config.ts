@@ -1,6 +1,6 @@
 import { parseUrl } from './address.ts';
 import { loginFile, readLogin, type StoredLogin } from './login-file.ts';
-import { ConfigError, oneOf, type Setting, type Settings } from './settings.ts';
+import { ConfigError, isOn, oneOf, type Setting, type Settings } from './settings.ts';
 
 /** The effect of DELETE: see `--delete`. */
 export type DeletePolicy = 'auto' | 'permanent' | 'trash';
@@ -32,6 +32,8 @@ export interface DriveConfig {
   /** The account's folder that is the drive's root; `''` for the whole account. */
   readonly root: string;
   readonly deletePolicy: DeletePolicy;
+  /** Whether no user may change it. */
+  readonly isReadOnly?: boolean;
 }
 
 /** Returns what the embedded service needs to know of the drives that it holds. */
@@ -57,6 +59,7 @@ export function driveOf(name: string, settings: Settings, login: KeptLogin | und
     account: accountOf(settings.get('account'), service),
     root: rootOf(settings.get('root')),
     deletePolicy: oneOf(settings.get('delete'), ['auto', 'permanent', 'trash']),
+    ...(isOn(settings.get('read-only')) && { isReadOnly: true }),
   };
 }
 

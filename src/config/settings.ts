@@ -162,6 +162,11 @@ export const OPTIONS = [
     help: 'what DELETE does; auto (default) deletes permanently where account and token allow it, else moves to the trash',
   },
   {
+    name: 'read-only',
+    variable: 'DAVGATE_READ_ONLY',
+    help: 'clients can read everything and change nothing',
+  },
+  {
     name: 'write-mode',
     variable: 'DAVGATE_WRITE_MODE',
     value: 'through|back',
@@ -196,6 +201,7 @@ export const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
   'account',
   'root',
   'delete',
+  'read-only',
 ]);
 
 /** Settings of drives that may stand at the top of a configuration file, for all its drives. */
@@ -274,6 +280,15 @@ export function optionsHelp(): string {
   });
   const width = largest(rows.map((row) => row.flag.length));
   return rows.map((row) => `  ${row.flag.padEnd(width)}  ${row.help}`).join('\n');
+}
+
+/** Returns whether a switch is on. Throws `ConfigError`. */
+export function isOn(setting: Setting | undefined): boolean {
+  if (!setting) return false;
+  const { text, origin } = setting;
+  if (text === 'true' || text === '1') return true;
+  if (text === 'false' || text === '0' || text === '') return false;
+  throw new ConfigError(`${origin}: "${text}" is neither true nor false`);
 }
 
 /** Returns the value of `setting`, or the first of `values` without a setting. Throws `ConfigError` for any other value. */

@@ -2,7 +2,7 @@ import { isLoopback } from '../util/networks.ts';
 import type { Address } from './address.ts';
 import type { ConfigFile, UserConfig } from './config-file.ts';
 import type { DriveConfig } from './drive-config.ts';
-import { ConfigError, refuseUnsayable, type Setting, type Settings } from './settings.ts';
+import { ConfigError, isOn, refuseUnsayable, type Settings } from './settings.ts';
 
 /** The name of the only drive, if the configuration names none. */
 export const DEFAULT_DRIVE = 'default';
@@ -41,7 +41,8 @@ export function usersOf(
   for (const setting of [user, password]) if (setting) refuseUnsayable(setting);
   if (file) refuseUnusedDrives(drives, file.origin);
   const drive = drives[0]?.name ?? DEFAULT_DRIVE;
-  return [{ name: user?.text ?? DEFAULT_USER, drive, ...(password && { password: password.text }) }];
+  const name = user?.text ?? DEFAULT_USER;
+  return [{ name, grants: [{ drive }], ...(password && { password: password.text }) }];
 }
 
 /** Refuses a second drive without a table of users, because nobody could use it. */
@@ -52,16 +53,11 @@ function refuseUnusedDrives([first, second]: readonly DriveConfig[], origin: str
     );
 }
 
-function isOn({ text, origin }: Setting): boolean {
-  if (text === 'true' || text === '1') return true;
-  if (text === 'false' || text === '0' || text === '') return false;
-  throw new ConfigError(`${origin}: "${text}" is neither true nor false`);
-}
-
 function knownDrive(user: UserConfig, drives: readonly DriveConfig[], origin: string): UserConfig {
-  if (drives.some((drive) => drive.name === user.drive)) return user;
+  const unknown = user.grants.find((grant) => !drives.some(({ name }) => name === grant.drive));
+  if (!unknown) return user;
   const names = drives.map((drive) => drive.name).join(', ');
   throw new ConfigError(
-    `users in ${origin}: the drive "${user.drive}" of user ${user.name} is not one of ${names}`,
+    `users in ${origin}: the drive "${unknown.drive}" of user ${user.name} is not one of ${names}`,
   );
 }

@@ -14,6 +14,13 @@ export interface Client {
   readonly allprop: 'full' | 'lean';
   /** Whether the client creates a file with an empty PUT and sends its content in a second one, often under a lock. */
   readonly createsEmptyFirst: boolean;
+  /**
+   * How the client learns that its user may only read: at once from OPTIONS that offer no locks, or from the refusal of the
+   * lock that it takes before a change. davfs2 without locks acknowledges a change before it sends it.
+   */
+  readonly readOnlySign: 'no locks' | 'refused lock';
+  /** The status of a change that the user may not make. */
+  readonly statusWhenReadOnly: 403 | 423;
 }
 
 const ORDINARY: Client = {
@@ -24,6 +31,8 @@ const ORDINARY: Client = {
   reportsQuota: true,
   allprop: 'full',
   createsEmptyFirst: false,
+  readOnlySign: 'refused lock',
+  statusWhenReadOnly: 403,
 };
 
 /**
@@ -37,6 +46,7 @@ const FINDER: Client = {
   statusWhenBusy: 423,
   statusWhenBroken: 423,
   createsEmptyFirst: true,
+  readOnlySign: 'no locks',
 };
 
 /** The first row whose `agent` matches applies. */
@@ -59,8 +69,9 @@ const CLIENTS: readonly Client[] = [
     createsEmptyFirst: true,
   },
   { ...ORDINARY, name: 'Microsoft Office', agent: /^(Microsoft Office|Microsoft Data Access|MSOffice)/ },
-  // davfs2 maps 408 and 504 to EAGAIN and retries for minutes, but 503 to EIO (`get_ne_error`).
-  { ...ORDINARY, name: 'davfs2', agent: /^davfs2\//, statusWhenBusy: 504 },
+  // davfs2 maps 408 and 504 to EAGAIN and retries for minutes, but 503 to EIO; 423 to EACCES, but 403 to EINVAL
+  // (`get_ne_error`).
+  { ...ORDINARY, name: 'davfs2', agent: /^davfs2\//, statusWhenBusy: 504, statusWhenReadOnly: 423 },
 ];
 
 /** Returns the client program that the `User-Agent` names. */

@@ -10,7 +10,9 @@ import type { XmlReader } from './xml/xml-reader.ts';
 /** A drive as the protocol sees it. */
 export interface Drive {
   readonly files: Files;
-  readonly state: DriveState;
+  readonly state: Pick<DriveState, 'locks' | 'properties'>;
+  /** Whether the user may not change what is at `path`. Absent if the user may change everything. */
+  readonly isReadOnly?: ((path: Path) => boolean) | undefined;
 }
 
 /** The parts that a method may use to answer one request. */

@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Entry } from '../drive/files.ts';
+import type { Path } from '../util/path.ts';
 
 export interface DavErrorDetails {
   /** Local name of the `DAV:` element for the violated precondition (RFC 4918 §16), as in `no-conflicting-lock`. */
@@ -28,6 +29,19 @@ export class DavError extends Error {
     this.headers = details.headers ?? {};
   }
 }
+
+/** Throws `DavError` with `status` if the user may only read at `path`. */
+export function requireWritable(
+  isReadOnly: ((path: Path) => boolean) | undefined,
+  path: Path,
+  status = 403,
+): void {
+  if (isReadOnly?.(path))
+    throw new DavError(status, `read-only: you may read ${path}, but not change it or add anything to it`);
+}
+
+/** `Allow` where the user may only read. */
+export const ALLOWED_READING = 'OPTIONS, GET, HEAD, PROPFIND';
 
 const ALLOWED_ALWAYS = 'OPTIONS, LOCK';
 const ALLOWED_ON_FOLDER = `${ALLOWED_ALWAYS}, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK`;

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import type { Path } from '../util/path.ts';
+import { clientOf } from './clients.ts';
 import type { Drive, Method } from './context.ts';
-import { ALLOWED_SOMEWHERE, DavError } from './errors.ts';
+import { ALLOWED_SOMEWHERE, DavError, requireWritable } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { answerFailure } from './failures.ts';
 import { copy, move } from './methods/copy-move.ts';
@@ -16,14 +18,12 @@ import { createPropfind } from './methods/propfind.ts';
 import { proppatch } from './methods/proppatch.ts';
 import { createPut, FailedPuts } from './methods/put.ts';
 import { unlock } from './methods/unlock.ts';
-import { ignoreBody, parseResourceUrl, type ResourceUrl } from './request.ts';
+import { destinationOf, ignoreBody, parseResourceUrl, type ResourceUrl } from './request.ts';
 import { XmlReader } from './xml/xml-reader.ts';
 
 export interface DavHandlerOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** The drives by name. Requests without a user are for the first one. */
-  readonly drives: ReadonlyMap<string, Drive>;
   /** Maximum size of the rendered listings that are kept to be sent again, in bytes. */
   readonly listingBytesMax?: number;
   /** Makes lock tokens. */
@@ -32,19 +32,22 @@ export interface DavHandlerOptions {
   readonly folderPage?: FolderPage | undefined;
 }
 
-/** The user that a request was admitted for. */
+/** The user that a request was admitted for, and the drive as this user sees it. */
 interface Access {
-  /** `undefined` when the drive is open to all. */
-  readonly user: { readonly name: string; readonly drive: string } | undefined;
+  /** The user's name; `undefined` when the drive is open to all. */
+  readonly user: string | undefined;
+  readonly drive: Drive;
 }
 
-/** Answers one authenticated request. Throws only for a user without a drive. */
+/** Answers one authenticated request. */
 export type DavHandler = (exchange: Exchange, access: Access) => Promise<void>;
 
 interface MethodEntry {
   readonly run: Method;
   /** `ignored`: the body has no meaning and is discarded before `run`; `own`: `run` reads or refuses it. */
   readonly body: 'ignored' | 'own';
+  /** The resources that the method changes. */
+  readonly changes: readonly ('path' | 'destination')[];
 }
 
 /** Methods of HTTP and of WebDAV extensions: refused with 405. Any other is unknown and refused with 501. */
@@ -57,22 +60,18 @@ const LISTING_BYTES_MAX = 64 * 1024 * 1024;
 export function createDavHandler({
   clock,
   log,
-  drives,
   listingBytesMax = LISTING_BYTES_MAX,
   randomUuid = randomUUID,
   folderPage,
 }: DavHandlerOptions): DavHandler {
-  const [firstDrive] = drives.values();
   const methods = createMethods(clock, listingBytesMax, folderPage);
   const xml = new XmlReader();
-  return async (exchange, { user }) => {
+  return async (exchange, { user: principal = '', drive }) => {
     const { request, signal } = exchange;
-    const drive = user ? drives.get(user.drive) : firstDrive;
-    if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
-    const principal = user?.name ?? '';
     try {
       const method = methodOf(methods, request);
       const { path, hasTrailingSlash } = urlOf(request);
+      refuseReadOnly(exchange, drive, method.changes, path);
       if (method.body === 'ignored' && (exchange.isChunked || exchange.announcedBytes !== 0))
         await ignoreBody(exchange);
       await method.run({
@@ -103,20 +102,36 @@ function createMethods(
   const get = createGet(folderPage);
   const failedPuts = new FailedPuts(clock);
   return new Map<string, MethodEntry>([
-    ['OPTIONS', { run: options, body: 'ignored' }],
-    ['GET', { run: get, body: 'ignored' }],
-    ['HEAD', { run: get, body: 'ignored' }],
-    ['PUT', { run: createPut(failedPuts), body: 'own' }],
-    ['DELETE', { run: createDelete(failedPuts), body: 'ignored' }],
-    ['MKCOL', { run: mkcol, body: 'own' }],
+    ['OPTIONS', { run: options, body: 'ignored', changes: [] }],
+    ['GET', { run: get, body: 'ignored', changes: [] }],
+    ['HEAD', { run: get, body: 'ignored', changes: [] }],
+    ['PUT', { run: createPut(failedPuts), body: 'own', changes: ['path'] }],
+    ['DELETE', { run: createDelete(failedPuts), body: 'ignored', changes: ['path'] }],
+    ['MKCOL', { run: mkcol, body: 'own', changes: ['path'] }],
     // RFC 2518 gave COPY and MOVE a body, and old clients still send it.
-    ['COPY', { run: copy, body: 'ignored' }],
-    ['MOVE', { run: move, body: 'ignored' }],
-    ['PROPFIND', { run: createPropfind(listingBytesMax), body: 'own' }],
-    ['PROPPATCH', { run: proppatch, body: 'own' }],
-    ['LOCK', { run: lock, body: 'own' }],
-    ['UNLOCK', { run: unlock, body: 'ignored' }],
+    ['COPY', { run: copy, body: 'ignored', changes: ['destination'] }],
+    ['MOVE', { run: move, body: 'ignored', changes: ['path', 'destination'] }],
+    ['PROPFIND', { run: createPropfind(listingBytesMax), body: 'own', changes: [] }],
+    ['PROPPATCH', { run: proppatch, body: 'own', changes: ['path'] }],
+    ['LOCK', { run: lock, body: 'own', changes: ['path'] }],
+    ['UNLOCK', { run: unlock, body: 'ignored', changes: ['path'] }],
   ]);
+}
+
+/**
+ * Refuses a change where the user may only read. Before the body: a client must not send a film only to learn this.
+ * Throws `DavError`.
+ */
+function refuseReadOnly(
+  exchange: Exchange,
+  { isReadOnly }: Drive,
+  changes: MethodEntry['changes'],
+  path: Path,
+): void {
+  if (!isReadOnly) return;
+  const { statusWhenReadOnly } = clientOf(exchange.request);
+  for (const place of changes)
+    requireWritable(isReadOnly, place === 'path' ? path : destinationOf(exchange).path, statusWhenReadOnly);
 }
 
 function methodOf(methods: ReadonlyMap<string, MethodEntry>, { method = '' }: IncomingMessage): MethodEntry {

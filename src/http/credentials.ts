@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import type { Grant } from '../config/grant.ts';
 import { type Clock, type Instant, instantIn } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { createLru } from '../util/lru.ts';
@@ -10,8 +11,7 @@ export interface User {
   readonly name: string;
   /** Made by `hashPassword`. */
   readonly passwordHash: string;
-  /** The name of this user's drive. */
-  readonly drive: string;
+  readonly grants: readonly Grant[];
 }
 
 /** The result of a login. */

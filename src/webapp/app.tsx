@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { Asking } from './asking.tsx';
 import { Breadcrumbs } from './breadcrumbs.tsx';
-import type { Asked, Command } from './commands.ts';
+import { type Asked, type Command, READING } from './commands.ts';
 import { DavFailure, type Item, relocate, remove } from './dav.ts';
 import { DriveMenu } from './drive-menu.tsx';
 import { DropArea } from './drop-area.tsx';
@@ -13,7 +13,7 @@ import { type Folder, failureText, useFolder, usePath } from './folder.ts';
 import { useKeys } from './keys.ts';
 import { t } from './messages.ts';
 import { arranged, type Column, type Order } from './order.ts';
-import { addressOf, join, nameOf } from './paths.ts';
+import { addressOf, join, nameOf, parentOf } from './paths.ts';
 import { Preview } from './preview.tsx';
 import { useSearch } from './search.ts';
 import { MoreFound, SearchBar } from './search-bar.tsx';
@@ -23,7 +23,7 @@ import { Toolbar } from './toolbar.tsx';
 import { type Undo, UndoBar, useUndo } from './undo.tsx';
 import { UploadPanel } from './upload-panel.tsx';
 import type { NewFile } from './uploads.ts';
-import { type Drive, useDrive } from './use-drive.ts';
+import { type Drive, mayChange, useDrive } from './use-drive.ts';
 import { useUploads } from './use-uploads.ts';
 import { downloadZip } from './zip.ts';
 
@@ -82,6 +82,9 @@ function FolderPage(props: FolderPageProps) {
   const filtered = query === undefined ? filter : '';
   const shown = useMemo(() => arranged(items ?? [], order, filtered), [items, order, filtered]);
   const chosen = shown.filter((item) => selection.paths.has(item.path));
+  const canChangeHere = mayChange(drive, path);
+  const canChange =
+    chosen.length === 0 ? canChangeHere : chosen.every((item) => mayChange(drive, parentOf(item.path)));
 
   /** Shows what a search for `wanted` finds, or the folder again. */
   const search = (wanted: string | undefined) => {
@@ -123,6 +126,8 @@ function FolderPage(props: FolderPageProps) {
     if (drive.keepsDeleted && removed.length > 0) undo.offer(removed);
   };
   const run = (command: Command) => {
+    // The keys do not know what is allowed.
+    if (!canChange && !READING.has(command)) return;
     if (command === 'download') download(query === undefined ? path : '/', chosen, setProblem);
     else setAsked(command);
   };
@@ -130,15 +135,16 @@ function FolderPage(props: FolderPageProps) {
   useKeys({ shown, selection, chosen, select, selectAll, openItem, run, open, clear: setSelection });
 
   return (
-    <DropArea path={path} onFiles={onFiles}>
+    <DropArea path={path} onFiles={canChangeHere ? onFiles : undefined}>
       <header class="page">
         <h1 class="unseen">{nameOf(path) || t('drive')}</h1>
         <div class="top">
           <Breadcrumbs path={path} onOpen={openFolder} />
-          <DriveMenu {...drive} onOpen={openFolder} onProblem={setProblem} />
+          <DriveMenu drive={drive} onOpen={openFolder} onProblem={setProblem} />
         </div>
         <Toolbar
           selectedCount={chosen.length}
+          canChange={canChange}
           hasTrash={drive.keepsDeleted}
           hasVersions={chosen.length === 1 && chosen[0]?.kind === 'file'}
           view={view}
@@ -175,12 +181,14 @@ function FolderPage(props: FolderPageProps) {
               data.setData(DRAGGED_TYPE, '');
               data.effectAllowed = 'move';
             }}
-            onMoveInto={(folder) => void relocateTo('MOVE', folder)}
+            onMoveInto={canChange ? (folder) => void relocateTo('MOVE', folder) : undefined}
             onPlace={query === undefined ? undefined : openFolder}
           />
         )}
         {query !== undefined && <MoreFound {...found} />}
-        {shown.length === 0 && <Empty {...{ items, failure, filter, query, reload }} />}
+        {shown.length === 0 && (
+          <Empty {...{ items, failure, filter, query, reload }} canAdd={canChangeHere} />
+        )}
       </main>
       <footer class="page">
         <span class="count">
@@ -189,11 +197,13 @@ function FolderPage(props: FolderPageProps) {
               ? t('items', items.length)
               : t('itemsOf', shown.length, items.length))}
         </span>
+        {!canChangeHere && <span>{t('readOnly')}</span>}
         {drive.user !== undefined && <span>{t('signedInAs', drive.user)}</span>}
       </footer>
       <Asking
         {...{ asked, path, chosen, relocateTo }}
         keepsDeleted={drive.keepsDeleted}
+        canChange={canChange}
         onDone={reload}
         onClose={() => setAsked(undefined)}
         onRemove={() => void removeChosen()}
@@ -203,10 +213,14 @@ function FolderPage(props: FolderPageProps) {
         <Preview
           item={previewed}
           onStep={(by) => setPreviewed(neighbour(shown, previewed, by))}
-          onEdit={() => {
-            setPreviewed(undefined);
-            setEdited(previewed.path);
-          }}
+          onEdit={
+            mayChange(drive, parentOf(previewed.path))
+              ? () => {
+                  setPreviewed(undefined);
+                  setEdited(previewed.path);
+                }
+              : undefined
+          }
           onClose={() => setPreviewed(undefined)}
         />
       )}

@@ -15,6 +15,8 @@ interface AskingProps {
   readonly chosen: readonly Item[];
   /** Whether a deletion can be undone. */
   readonly keepsDeleted: boolean;
+  /** Whether the user may change what is chosen. */
+  readonly canChange: boolean;
   readonly relocateTo: (how: 'MOVE' | 'COPY', folder: string) => Promise<void>;
   readonly onDone: () => void;
   readonly onClose: () => void;
@@ -25,7 +27,7 @@ interface AskingProps {
 
 /** The dialog of the command that needs an answer. */
 export function Asking(props: AskingProps) {
-  const { asked, path, chosen, keepsDeleted } = props;
+  const { asked, path, chosen, keepsDeleted, canChange } = props;
   const { relocateTo, onDone, onClose, onRemove, onEdit } = props;
   const [only] = chosen;
   /** Returns why `work` failed, in words for the name that was given. */
@@ -68,7 +70,8 @@ export function Asking(props: AskingProps) {
     );
   if (asked === 'trash') return <TrashDialog folder={path} onRestored={onDone} onClose={onClose} />;
   if (!only) return null;
-  if (asked === 'versions') return <VersionsDialog item={only} onRestored={onDone} onClose={onClose} />;
+  if (asked === 'versions')
+    return <VersionsDialog item={only} canRestore={canChange} onRestored={onDone} onClose={onClose} />;
   if (asked === 'share') return <ShareDialog item={only} onClose={onClose} />;
   if (asked === 'rename')
     return (

@@ -11,5 +11,8 @@ export type Command =
   | 'share'
   | 'remove';
 
+/** The commands of somebody who may only read. */
+export const READING: ReadonlySet<Command> = new Set(['download', 'versions']);
+
 /** The commands that need an answer first, or show something. */
 export type Asked = Exclude<Command, 'download'>;

@@ -5,18 +5,16 @@ import { LinksDialog } from './links-dialog.tsx';
 import { t } from './messages.ts';
 import { signOut } from './session.ts';
 import { Action } from './toolbar.tsx';
+import type { Drive } from './use-drive.ts';
 
 interface Props {
-  /** `undefined` on a drive without a login. */
-  readonly user: string | undefined;
-  /** Whether the user can sign out. */
-  readonly hasSession: boolean;
+  readonly drive: Drive;
   readonly onOpen: (folder: string) => void;
   readonly onProblem: (problem: string) => void;
 }
 
 /** The buttons about the whole drive. */
-export function DriveMenu({ user, hasSession, onOpen, onProblem }: Props) {
+export function DriveMenu({ drive, onOpen, onProblem }: Props) {
   const [shown, setShown] = useState<'links' | 'connect'>();
   const close = () => setShown(undefined);
   const open = (folder: string) => {
@@ -31,10 +29,10 @@ export function DriveMenu({ user, hasSession, onOpen, onProblem }: Props) {
       <div class="actions">
         <Action sign="link" label={t('sharedLinks')} onPress={() => setShown('links')} />
         <Action sign="connect" label={t('connect')} onPress={() => setShown('connect')} />
-        {hasSession && <Action sign="leave" label={t('signOut')} onPress={leave} />}
+        {drive.hasSession && <Action sign="leave" label={t('signOut')} onPress={leave} />}
       </div>
-      {shown === 'links' && <LinksDialog onOpen={open} onClose={close} />}
-      {shown === 'connect' && <ConnectDialog user={user} onClose={close} />}
+      {shown === 'links' && <LinksDialog drive={drive} onOpen={open} onClose={close} />}
+      {shown === 'connect' && <ConnectDialog user={drive.user} onClose={close} />}
     </>
   );
 }

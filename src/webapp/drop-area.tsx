@@ -8,7 +8,8 @@ import type { NewFile } from './uploads.ts';
 
 interface DropAreaProps {
   readonly path: string;
-  readonly onFiles: (files: readonly NewFile[]) => void;
+  /** Absent where the user may add nothing. */
+  readonly onFiles: ((files: readonly NewFile[]) => void) | undefined;
   readonly children: ComponentChildren;
 }
 
@@ -17,7 +18,7 @@ export function DropArea({ path, onFiles, children }: DropAreaProps) {
   const [isOver, setOver] = useState(false);
   const take = useCallback(
     (data: DataTransfer | null) => {
-      if (data) void filesIn(data, path).then((files) => files.length > 0 && onFiles(files));
+      if (data && onFiles) void filesIn(data, path).then((files) => files.length > 0 && onFiles(files));
     },
     [path, onFiles],
   );
@@ -26,7 +27,7 @@ export function DropArea({ path, onFiles, children }: DropAreaProps) {
     addEventListener('paste', paste);
     return () => removeEventListener('paste', paste);
   }, [take]);
-  const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') === true;
+  const hasFiles = (event: DragEvent) => onFiles && event.dataTransfer?.types.includes('Files') === true;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the buttons for uploads do the same
     <div

@@ -8,10 +8,12 @@ interface Props {
   /** The text that the drive was searched for; `undefined` for a folder. */
   readonly query: string | undefined;
   readonly reload: () => void;
+  /** Whether the user may add files to the folder. */
+  readonly canAdd: boolean;
 }
 
 /** What stands in place of the list. */
-export function Empty({ items, failure, filter, query, reload }: Props) {
+export function Empty({ items, failure, filter, query, reload, canAdd }: Props) {
   if (failure !== undefined)
     return (
       <div class="note" role="alert">
@@ -28,7 +30,7 @@ export function Empty({ items, failure, filter, query, reload }: Props) {
   return (
     <div class="note">
       <p>{t('emptyFolder')}</p>
-      <p>{t('emptyHint')}</p>
+      {canAdd && <p>{t('emptyHint')}</p>}
     </div>
   );
 }

@@ -29,7 +29,8 @@ interface Props {
   readonly onOpen: (item: Item) => void;
   readonly onSelectAll: (isAll: boolean) => void;
   readonly onDragStart: (item: Item, data: DataTransfer) => void;
-  readonly onMoveInto: (folder: string) => void;
+  /** Absent if the user may not move what is selected. */
+  readonly onMoveInto: ((folder: string) => void) | undefined;
   /** Opens the folder of an item. Present when the items lie in several folders, which are then shown. */
   readonly onPlace?: ((folder: string) => void) | undefined;
 }
@@ -114,7 +115,10 @@ function Row({
   const isSelected = selection.paths.has(item.path);
   const isCurrent = (selection.current ?? items[0]?.path) === item.path;
   const takes = (event: DragEvent) =>
-    item.kind === 'folder' && event.dataTransfer?.types.includes(DRAGGED_TYPE) === true && !isSelected;
+    onMoveInto !== undefined &&
+    item.kind === 'folder' &&
+    event.dataTransfer?.types.includes(DRAGGED_TYPE) === true &&
+    !isSelected;
   return (
     <div
       role="row"
@@ -140,7 +144,7 @@ function Row({
         event.preventDefault();
         event.stopPropagation();
         setTarget(false);
-        onMoveInto(item.path);
+        onMoveInto?.(item.path);
       }}
     >
       <span role="gridcell" class="name">

@@ -9,14 +9,16 @@ import { t } from './messages.ts';
 import { addressOf, nameOf, parentOf } from './paths.ts';
 import { StopDialog } from './share-dialog.tsx';
 import { type LinkedItem, unshare, useLinks } from './shared-links.ts';
+import { type Drive, mayChange } from './use-drive.ts';
 
 interface Props {
+  readonly drive: Drive;
   readonly onOpen: (folder: string) => void;
   readonly onClose: () => void;
 }
 
 /** All shared links of the drive. */
-export function LinksDialog({ onOpen, onClose }: Props) {
+export function LinksDialog({ drive, onOpen, onClose }: Props) {
   const { links, failure, show, reload } = useLinks();
   const [stopping, setStopping] = useState<LinkedItem>();
   const [problem, setProblem] = useState<string>();
@@ -53,7 +55,12 @@ export function LinksDialog({ onOpen, onClose }: Props) {
         {sorted && sorted.length > 0 && (
           <ul class="links">
             {sorted.map((link) => (
-              <Line key={link.url} link={link} onOpen={onOpen} onStop={() => setStopping(link)} />
+              <Line
+                key={link.url}
+                link={link}
+                onOpen={onOpen}
+                onStop={mayChange(drive, parentOf(link.path)) ? () => setStopping(link) : undefined}
+              />
             ))}
           </ul>
         )}
@@ -82,7 +89,7 @@ export function LinksDialog({ onOpen, onClose }: Props) {
 interface LineProps {
   readonly link: LinkedItem;
   readonly onOpen: (folder: string) => void;
-  readonly onStop: () => void;
+  readonly onStop: (() => void) | undefined;
 }
 
 function Line({ link, onOpen, onStop }: LineProps) {
@@ -109,9 +116,11 @@ function Line({ link, onOpen, onStop }: LineProps) {
       </div>
       <div class="actions">
         <CopyButton text={url} />
-        <button type="button" class="button danger" onClick={onStop}>
-          {t('stopSharing')}
-        </button>
+        {onStop && (
+          <button type="button" class="button danger" onClick={onStop}>
+            {t('stopSharing')}
+          </button>
+        )}
       </div>
     </li>
   );

@@ -11,14 +11,15 @@ import { TextPreview } from './text-preview.tsx';
 interface Props {
   readonly item: Item;
   readonly onStep: (by: 1 | -1) => void;
-  readonly onEdit: () => void;
+  /** Absent if the user may not change the file. */
+  readonly onEdit: (() => void) | undefined;
   readonly onClose: () => void;
 }
 
 /** Shows one file over the page; the arrow keys go on to the next. */
 export function Preview({ item, onStep, onEdit, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const isEditable = kindOf(item.name) === 'text' && isShort(item);
+  const isEditable = onEdit && kindOf(item.name) === 'text' && isShort(item);
   useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog

@@ -9,6 +9,14 @@ export interface DriveInfo {
   readonly csrfToken?: string;
   /** Whether a deletion can be undone. */
   readonly keepsDeleted: boolean;
+  /** The folders below which the user may change everything, or only read. */
+  readonly places: readonly Place[];
+}
+
+/** A folder, and whether the user may only read there. */
+export interface Place {
+  readonly path: string;
+  readonly isReadOnly: boolean;
 }
 
 /** The person has declined to sign in again. */

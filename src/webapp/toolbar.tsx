@@ -7,6 +7,8 @@ import { t } from './messages.ts';
 
 interface Props {
   readonly selectedCount: number;
+  /** Whether the user may change the folder, or the selection. */
+  readonly canChange: boolean;
   /** Whether what was deleted from the folder can be restored. */
   readonly hasTrash: boolean;
   /** Whether the selection is one file. */
@@ -24,7 +26,7 @@ interface Props {
 
 /** The buttons of the folder, or those of the selection. */
 export function Toolbar(props: Props) {
-  const { selectedCount, hasTrash, hasVersions, view, filter } = props;
+  const { selectedCount, canChange, hasTrash, hasVersions, view, filter } = props;
   const { onCommand, onClear, onView, onFilter, onSearch } = props;
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -40,10 +42,14 @@ export function Toolbar(props: Props) {
     <div class="toolbar">
       {selectedCount === 0 ? (
         <div class="actions">
-          <UploadButton {...props} />
-          <Action sign="folder" label={t('newFolder')} onPress={() => onCommand('new-folder')} />
-          <Action sign="text" label={t('newText')} onPress={() => onCommand('new-text')} />
-          {hasTrash && <Action sign="trash" label={t('trash')} onPress={() => onCommand('trash')} />}
+          {canChange && (
+            <>
+              <UploadButton {...props} />
+              <Action sign="folder" label={t('newFolder')} onPress={() => onCommand('new-folder')} />
+              <Action sign="text" label={t('newText')} onPress={() => onCommand('new-text')} />
+              {hasTrash && <Action sign="trash" label={t('trash')} onPress={() => onCommand('trash')} />}
+            </>
+          )}
         </div>
       ) : (
         <div class="actions chosen">
@@ -54,18 +60,22 @@ export function Toolbar(props: Props) {
             {selectedCount === 1 ? t('selectedOne') : t('selectedMany', selectedCount)}
           </span>
           <Action sign="download" label={t('download')} onPress={() => onCommand('download')} />
-          {selectedCount === 1 && (
-            <Action sign="rename" label={t('rename')} onPress={() => onCommand('rename')} />
+          {canChange && selectedCount === 1 && (
+            <>
+              <Action sign="rename" label={t('rename')} onPress={() => onCommand('rename')} />
+              <Action sign="share" label={t('share')} onPress={() => onCommand('share')} />
+            </>
           )}
-          {selectedCount === 1 && (
-            <Action sign="share" label={t('share')} onPress={() => onCommand('share')} />
+          {canChange && (
+            <>
+              <Action sign="move" label={t('moveTo')} onPress={() => onCommand('move')} />
+              <Action sign="copy" label={t('copyTo')} onPress={() => onCommand('copy')} />
+            </>
           )}
-          <Action sign="move" label={t('moveTo')} onPress={() => onCommand('move')} />
-          <Action sign="copy" label={t('copyTo')} onPress={() => onCommand('copy')} />
           {hasVersions && (
             <Action sign="versions" label={t('versions')} onPress={() => onCommand('versions')} />
           )}
-          <Action sign="remove" label={t('remove')} onPress={() => onCommand('remove')} />
+          {canChange && <Action sign="remove" label={t('remove')} onPress={() => onCommand('remove')} />}
         </div>
       )}
       <input

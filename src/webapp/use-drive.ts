@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { driveInfo } from './session.ts';
+import { driveInfo, type Place } from './session.ts';
 
 /** What the gateway says about the drive. */
 export interface Drive {
@@ -9,17 +9,34 @@ export interface Drive {
   readonly hasSession: boolean;
   /** Whether a deletion can be undone. */
   readonly keepsDeleted: boolean;
+  /** The folders below which the user may change everything, or only read. */
+  readonly places: readonly Place[];
 }
 
-const UNKNOWN: Drive = { user: undefined, hasSession: false, keepsDeleted: false };
+/** Returns whether the user may add, change and remove what lies in `folder`. */
+export function mayChange({ places }: Drive, folder: string): boolean {
+  return places.some(({ path, isReadOnly }) => !isReadOnly && `${folder}/`.startsWith(slashed(path)));
+}
 
-/** Asks about the drive. Until the answer, nothing is promised. */
+function slashed(path: string): string {
+  return path.endsWith('/') ? path : `${path}/`;
+}
+
+/** Until the answer, no undo is promised; most users may change their drive, and buttons that appear late would jump. */
+const UNKNOWN: Drive = {
+  user: undefined,
+  hasSession: false,
+  keepsDeleted: false,
+  places: [{ path: '/', isReadOnly: false }],
+};
+
+/** Asks about the drive. */
 export function useDrive(): Drive {
   const [drive, setDrive] = useState<Drive>(UNKNOWN);
   useEffect(() => {
     driveInfo().then(
-      ({ user, csrfToken, keepsDeleted }) =>
-        setDrive({ user: user ?? undefined, hasSession: csrfToken !== undefined, keepsDeleted }),
+      ({ user, csrfToken, keepsDeleted, places }) =>
+        setDrive({ user: user ?? undefined, hasSession: csrfToken !== undefined, keepsDeleted, places }),
       // The page works without the answer.
       () => undefined,
     );

@@ -8,12 +8,14 @@ import { useAnswer } from './use-answer.ts';
 
 interface Props {
   readonly item: Item;
+  /** Whether the user may change the file. */
+  readonly canRestore: boolean;
   readonly onRestored: () => void;
   readonly onClose: () => void;
 }
 
 /** Shows the versions of a file, which can be downloaded and restored. */
-export function VersionsDialog({ item: { path, name }, onRestored, onClose }: Props) {
+export function VersionsDialog({ item: { path, name }, canRestore, onRestored, onClose }: Props) {
   const load = useCallback((signal: AbortSignal) => versionsOf(path, signal), [path]);
   const { answer, failure, reload } = useAnswer(load);
   const [problem, setProblem] = useState<string>();
@@ -44,7 +46,7 @@ export function VersionsDialog({ item: { path, name }, onRestored, onClose }: Pr
           <Line
             key={version.rev}
             {...{ path, name, version, isBusy }}
-            onRestore={() => void restore(version)}
+            onRestore={canRestore ? () => void restore(version) : undefined}
           />
         ))}
       </ul>
@@ -63,7 +65,7 @@ interface LineProps {
   readonly name: string;
   readonly version: Version;
   readonly isBusy: boolean;
-  readonly onRestore: () => void;
+  readonly onRestore: (() => void) | undefined;
 }
 
 function Line({ path, name, version, isBusy, onRestore }: LineProps) {
@@ -81,9 +83,8 @@ function Line({ path, name, version, isBusy, onRestore }: LineProps) {
       >
         {t('download')}
       </a>
-      {isCurrent ? (
-        <span class="current">{t('currentVersion')}</span>
-      ) : (
+      {isCurrent && <span class="current">{t('currentVersion')}</span>}
+      {!isCurrent && onRestore && (
         <button
           type="button"
           class="button"

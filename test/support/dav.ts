@@ -77,7 +77,6 @@ export async function startDav(
   const handle = createDavHandler({
     clock,
     log: logInto(errors),
-    drives: new Map([['d', drive]]),
     ...(options.listingBytesMax !== undefined && { listingBytesMax: options.listingBytesMax }),
     randomUuid,
   });
@@ -93,7 +92,7 @@ export async function startDav(
       const { request, response } = exchange;
       open.add(response);
       response.once('close', () => open.delete(response));
-      return handle(exchange, { user: { name: String(request.headers[USER] ?? 'ann'), drive: 'd' } });
+      return handle(exchange, { user: String(request.headers[USER] ?? 'ann'), drive });
     },
   });
   const { port } = listener;

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
@@ -8,12 +9,18 @@ import { type Program, startProgram, temporaryDirectory } from './program.ts';
 
 type ContextOptions = Parameters<Browser['newContext']>[0];
 
+/** A login that the browser uses in place of the program's own. */
+interface Visitor {
+  readonly user: string;
+  readonly password: string;
+}
+
 /**
  * Starts a browser and a davgate before the tests of a file, and gives each test a folder and a browser profile of its
- * own.
+ * own. `config` is a configuration file with the user `tester` among others.
  */
-export function driveInBrowser(): DrivePage {
-  const drive = new DrivePage();
+export function driveInBrowser(config?: object): DrivePage {
+  const drive = new DrivePage(config);
   beforeAll(() => drive.start());
   beforeEach(() => drive.begin());
   afterEach(() => drive.end());
@@ -31,10 +38,19 @@ class DrivePage {
   #folders = 0;
   readonly #failures: string[] = [];
 
+  constructor(private readonly config: object | undefined) {}
+
   async start(): Promise<void> {
     this.#directory = await temporaryDirectory();
     this.#browser = await startChromium();
-    this.#program = await startProgram({ dataDirectory: join(this.directory, 'data') });
+    const dataDirectory = join(this.directory, 'data');
+    if (!this.config) {
+      this.#program = await startProgram({ dataDirectory });
+      return;
+    }
+    const file = join(this.directory, 'davgate.json');
+    await writeFile(file, JSON.stringify(this.config));
+    this.#program = await startProgram({ dataDirectory, login: 'configured', args: ['--config', file] });
   }
 
   async stop(): Promise<void> {
@@ -75,11 +91,15 @@ class DrivePage {
   }
 
   /** Opens another profile in place of the last one, signed in unless `isSignedIn` is false. */
-  async use(options: ContextOptions, { isSignedIn = true } = {}): Promise<void> {
+  async use(
+    options: ContextOptions,
+    { isSignedIn = true, visitor = this.program }: { isSignedIn?: boolean; visitor?: Visitor } = {},
+  ): Promise<void> {
     await this.#context?.close();
     this.#context = await started(this.#browser).newContext(options);
     this.#context.setDefaultTimeout(WAIT_MS);
-    if (isSignedIn) await this.#context.addCookies([await sessionCookie(this.program)]);
+    if (isSignedIn)
+      await this.#context.addCookies([await sessionCookie({ url: this.program.url, ...visitor })]);
     this.#page = await this.#context.newPage();
     this.#page.on('pageerror', ({ message }) => this.#failures.push(message));
   }
@@ -171,11 +191,11 @@ class DrivePage {
 }
 
 /** Signs in as the page does, and returns the cookie of the session. */
-async function sessionCookie({
-  url,
-  user: name,
-  password,
-}: Program): Promise<{ readonly url: string; readonly name: string; readonly value: string }> {
+async function sessionCookie({ url, user: name, password }: Visitor & { readonly url: string }): Promise<{
+  readonly url: string;
+  readonly name: string;
+  readonly value: string;
+}> {
   const answer = await fetch(new URL('/.davgate/sign-in', url), {
     method: 'POST',
     body: new URLSearchParams({ name, password }),

@@ -63,6 +63,8 @@ export interface GatewayOptions {
   readonly staleMs?: number;
   /** Time-outs of connections. The default is longer than a test. */
   readonly timeouts?: HttpTimeouts;
+  /** Whether the user may only read. */
+  readonly isReadOnly?: boolean;
   /** Directory of the gateway's state, which is kept when it closes. The default is a temporary directory. */
   readonly directory?: string;
 }
@@ -124,14 +126,22 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     ...(staleMs !== undefined && { staleMs }),
     ...(writeBack && { journal: await journals.drive('d') }),
   });
-  const drives = new Map([['d', { files, history: files.history, state: files.state }]]);
+  const access = {
+    user: undefined,
+    drive: {
+      ...{ name: 'd', files, history: files.history, state: files.state },
+      ...(options.isReadOnly && { isReadOnly: () => true }),
+    },
+  };
+  const handleApi = createBrowserHandler({ clock, log });
+  const handleDav = createDavHandler({ clock, log });
   const listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
     users: undefined,
     log,
-    ownRoute: createBrowserHandler({ drives, clock, log }),
-    handle: createDavHandler({ clock, log, drives }),
+    ownRoute: (exchange) => handleApi(exchange, access),
+    handle: (exchange) => handleDav(exchange, access),
   });
   return {
     url: `http://127.0.0.1:${listener.port}`,

@@ -25,7 +25,7 @@ export interface Listening {
 export const ANN = {
   name: 'ann',
   passwordHash: await hashPassword('secret', { n: 2, r: 1, p: 1 }),
-  drive: 'd',
+  grants: [{ drive: 'd' }],
 };
 export const ANN_HEADER = `Authorization: Basic ${Buffer.from('ann:secret').toString('base64')}\r\n`;
 

@@ -1,19 +1,27 @@
 import { FileError } from '../../drive/errors.ts';
+import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
-import { ALLOWED_SOMEWHERE, allowedMethods } from '../errors.ts';
+import { ALLOWED_READING, ALLOWED_SOMEWHERE, allowedMethods } from '../errors.ts';
 
 /**
  * OPTIONS (RFC 4918 §10.1). Answers 200, because old clients reject 204. `MS-Author-Via` makes Office edit in place;
  * without it Office opens files read-only.
  */
 export async function options(context: Context): Promise<void> {
+  const { drive, path, request, exchange } = context;
+  if (drive.isReadOnly?.(path)) {
+    // Without class 2, the locks, Finder mounts a drive read-only.
+    const DAV = clientOf(request).readOnlySign === 'no locks' ? '1, 3' : '1, 2, 3';
+    const headers = { DAV, 'Accept-Ranges': 'bytes', Allow: ALLOWED_READING };
+    return exchange.answer({ status: 200, headers, body: undefined });
+  }
   const headers = {
     DAV: '1, 2, 3',
     'MS-Author-Via': 'DAV',
     'Accept-Ranges': 'bytes',
     Allow: await allowedHere(context),
   };
-  await context.exchange.answer({ status: 200, headers, body: undefined });
+  await exchange.answer({ status: 200, headers, body: undefined });
 }
 
 /** OPTIONS is the first request of every client: a service that is briefly unreachable must not make a mount fail. */

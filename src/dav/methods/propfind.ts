@@ -185,14 +185,15 @@ interface Resources {
   readonly isAlone: boolean;
 }
 
-/** Returns `NO_LIVE_STATE`, unless a lock concerns the answer or it shows quota or shared links. */
+/** Returns `NO_LIVE_STATE`, unless a lock concerns the answer, or it shows quota, shared links or a reader's rights. */
 async function liveStateOf(
   context: Context,
   { needs }: PropertySelection,
   { entries, isAlone }: Resources,
 ): Promise<LiveState> {
   const locks = needs.has('locks') ? await locksAround(context, isAlone) : NO_LOCKS;
-  if (locks.length === 0 && !needs.has('quota') && !needs.has('link')) return NO_LIVE_STATE;
+  const needsRights = needs.has('rights') && context.drive.isReadOnly !== undefined;
+  if (locks.length === 0 && !needs.has('quota') && !needs.has('link') && !needsRights) return NO_LIVE_STATE;
   return loadLiveState(context, needs, { entries: entries(), locks });
 }
 

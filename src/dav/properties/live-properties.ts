@@ -30,23 +30,26 @@ export interface LiveState {
   /** Returns the href of the root of a lock that covers `entry`. */
   readonly lockHref: (lock: Lock, entry: Entry) => string;
   readonly quota: FreeSpace | undefined;
+  /** Whether the user may not change the entry. */
+  readonly isReadOnly: (entry: Entry) => boolean;
   readonly linkOf: (entry: Entry) => SharedLink | UnavailableProperty | undefined;
   /** Whether the row of `entry` would be the same with `NO_LIVE_STATE`. */
   readonly isEmptyFor: (entry: Entry) => boolean;
 }
 
-/** The state of resources without locks, quota and shared links. */
+/** The state of resources without locks, quota and shared links, which the user may change. */
 export const NO_LIVE_STATE: LiveState = {
   nowMs: 0,
   locksOf: () => [],
   lockHref: () => '',
   quota: undefined,
+  isReadOnly: () => false,
   linkOf: () => undefined,
   isEmptyFor: () => true,
 };
 
 /** Data that must be loaded before a property can be shown. */
-export type PropertyNeed = 'dead' | 'locks' | 'quota' | 'link';
+export type PropertyNeed = 'dead' | 'locks' | 'quota' | 'link' | 'rights';
 
 export interface LiveProperty extends PropertyName {
   /** The answers to `allprop` that include it; `never`: it must be named. */
@@ -72,6 +75,14 @@ const SUPPORTED_LOCKS = ['exclusive', 'shared']
   )
   .join('');
 
+/** The privileges of RFC 3744 §3 that a user has. */
+const READING = ['read', 'read-current-user-privilege-set'];
+const WRITING = ['write', 'write-properties', 'write-content', 'bind', 'unbind', 'unlock'];
+const privileges = (names: readonly string[]) =>
+  names.map((name) => `<D:privilege><D:${name}/></D:privilege>`).join('');
+const MAY_READ = privileges(READING);
+const MAY_WRITE = privileges([...READING, ...WRITING]);
+
 /** The live properties of RFC 4918 §15 and RFC 4331, and others that clients ask for. */
 export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   dav('resourcetype', (entry) => (entry.kind === 'folder' ? '<D:collection/>' : ''), { allprop: 'lean' }),
@@ -88,7 +99,13 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   dav('getcontenttype', (entry) =>
     entry.kind === 'file' ? (mediaTypeOf(entry.name) ?? 'application/octet-stream') : undefined,
   ),
-  dav('supportedlock', () => SUPPORTED_LOCKS),
+  // LibreOffice opens a document for reading where no lock is offered, and fails where one is offered and refused.
+  dav('supportedlock', (entry, state) => (state.isReadOnly(entry) ? '' : SUPPORTED_LOCKS), {
+    needs: 'rights',
+  }),
+  dav('current-user-privilege-set', (entry, state) => (state.isReadOnly(entry) ? MAY_READ : MAY_WRITE), {
+    ...{ allprop: 'never', hidden: true, needs: 'rights' },
+  }),
   dav(
     'lockdiscovery',
     (entry, state) =>
@@ -102,7 +119,7 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   named(MICROSOFT_NAMESPACE, 'Win32LastModifiedTime', lastModified),
   named(OWNCLOUD_NAMESPACE, 'fileid', (entry) => escapeText(entry.id)),
   named(OWNCLOUD_NAMESPACE, 'id', (entry) => escapeText(entry.id)),
-  named(OWNCLOUD_NAMESPACE, 'permissions', (entry) => (entry.kind === 'folder' ? 'RDNVCK' : 'RDNVW')),
+  named(OWNCLOUD_NAMESPACE, 'permissions', permissions, { needs: 'rights' }),
   named(
     OWNCLOUD_NAMESPACE,
     'checksums',
@@ -140,6 +157,12 @@ function quotaProperty(name: string, bytesOf: (quota: FreeSpace) => number): Liv
   const value: Value = (entry, { quota }) =>
     entry.kind === 'folder' && quota ? `${bytesOf(quota)}` : undefined;
   return dav(name, value, { allprop: 'never', hidden: true, needs: 'quota' });
+}
+
+/** The letters of ownCloud: may be shared, deleted, renamed, moved, written, filled with files and folders; `G`: read. */
+function permissions(entry: Entry, state: LiveState): string {
+  if (state.isReadOnly(entry)) return 'G';
+  return entry.kind === 'folder' ? 'RDNVCK' : 'RDNVW';
 }
 
 function lastModified({ modifiedMs }: Entry): string | undefined {

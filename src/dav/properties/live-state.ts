@@ -28,18 +28,20 @@ export async function loadLiveState(
   { entries, locks }: { readonly entries: readonly Entry[] | undefined; readonly locks: readonly Lock[] },
 ): Promise<LiveState> {
   const needsLinks = needs.has('link');
+  const isReadOnly = needs.has('rights') ? context.drive.isReadOnly : undefined;
   const [quota, links] = await Promise.all([
     needs.has('quota') ? context.drive.files.freeSpace(context.signal) : undefined,
     needsLinks ? linksOf(context, entries) : undefined,
   ]);
-  if (locks.length === 0 && !quota && !needsLinks) return NO_LIVE_STATE;
+  if (locks.length === 0 && !quota && !needsLinks && !isReadOnly) return NO_LIVE_STATE;
   const locksOf = lockLookup(locks);
-  const isEmpty = !quota && !needsLinks;
+  const isEmpty = !quota && !needsLinks && !isReadOnly;
   return {
     nowMs: context.clock.now(),
     locksOf,
     lockHref,
     quota,
+    isReadOnly: ({ path }) => isReadOnly?.(path) ?? false,
     linkOf: (entry) => (links ? links.get(entry.id) : TOO_MANY_LINKS),
     isEmptyFor: (entry) => isEmpty && locksOf(entry).length === 0,
   };

@@ -38,17 +38,15 @@ beforeEach(async () => {
   await files.createFolder(path('/Folder'));
   const more = { search: async () => ({ entries: [] }), thumbnail: async () => new Uint8Array() };
   const whole = Object.assign(files, more);
+  const handleApi = createBrowserHandler({ clock, log: silentLog });
+  const drive = { name: 'd', files: whole, history: NO_HISTORY, state };
   listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
     users: undefined,
     log: silentLog,
     clock,
-    ownRoute: createBrowserHandler({
-      drives: new Map([['d', { files: whole, history: NO_HISTORY, state }]]),
-      clock,
-      log: silentLog,
-    }),
+    ownRoute: (exchange) => handleApi(exchange, { user: undefined, drive }),
     handle: async (exchange) => exchange.drop(),
   });
 });

@@ -54,7 +54,9 @@ describe('forms of a configuration file', () => {
       ['work', ['root', 'refresh-token']],
       ['local', []],
     ]);
-    expect(file.users).toEqual([{ name: 'ann', password: 'secret # no comment', drive: 'work' }]);
+    expect(file.users).toEqual([
+      { name: 'ann', password: 'secret # no comment', grants: [{ drive: 'work' }] },
+    ]);
   });
 
   test('JSON may have comments, trailing commas, tabs, a byte order mark and $schema', async () => {
@@ -106,7 +108,7 @@ describe('problems of a configuration file', () => {
     ['users:\n  - drive: a\n    password: p', 'line 2, column 5: this user has no "name"'],
     [
       'users:\n  - name: ann\n    drive: a\n    pasword: p',
-      'line 4, column 5: unknown key "pasword" (did you mean "password"?); a user has name, password, password-hash, drive',
+      'line 4, column 5: unknown key "pasword" (did you mean "password"?); a user has name, password, password-hash, drive, read-only',
     ],
     [
       'users: [{ name: ann, drive: a }]',

@@ -40,7 +40,7 @@ describe('defaults', () => {
       writeMode: 'through',
       redisUrl: undefined,
       drives: [{ name: 'default', service: 'embedded', root: '', deletePolicy: 'auto' }],
-      users: [{ name: 'davgate', drive: 'default' }],
+      users: [{ name: 'davgate', grants: [{ drive: 'default' }] }],
     });
   });
 
@@ -118,8 +118,8 @@ describe('sources of settings', () => {
       ['local', ''],
     ]);
     expect(config.users).toEqual([
-      { name: 'ann', password: 'secret', drive: 'home' },
-      { name: 'bob', passwordHash: 'scrypt$…', drive: 'local' },
+      { name: 'ann', password: 'secret', grants: [{ drive: 'home' }] },
+      { name: 'bob', passwordHash: 'scrypt$…', grants: [{ drive: 'local' }] },
     ]);
   });
 
@@ -245,7 +245,28 @@ describe('refused settings', () => {
     expect(resolve('--no-auth')).toThrow(
       /^--no-auth: excludes users and passwords, but "users" in .* is given/,
     );
-    expect(resolve()()).toEqual([{ name: 'ann', password: 'p', drive: 'default' }]);
+    expect(resolve()()).toEqual([{ name: 'ann', password: 'p', grants: [{ drive: 'default' }] }]);
+  });
+
+  test('users and drives of a configuration file can be read-only, and --read-only makes the only drive so', async () => {
+    const config = await fileOf({
+      drives: { home: { 'read-only': true }, local: { 'read-only': 'false' } },
+      users: [
+        { name: 'ann', password: 'p', drive: 'home' },
+        { name: 'bob', password: 'p', drive: 'local', 'read-only': true },
+        { name: 'eve', password: 'p', drive: 'local', 'read-only': false },
+      ],
+    });
+    expect(config.drives.map(({ name, isReadOnly = false }) => [name, isReadOnly])).toEqual([
+      ['home', true],
+      ['local', false],
+    ]);
+    expect(config.users?.map(({ grants }) => grants)).toEqual([
+      [{ drive: 'home' }],
+      [{ drive: 'local', isReadOnly: true }],
+      [{ drive: 'local' }],
+    ]);
+    expect(configOf('--read-only').drives[0]?.isReadOnly).toBe(true);
   });
 
   test.each([
@@ -266,6 +287,10 @@ describe('refused settings', () => {
     ],
     [{ users: [{ name: 'a\n', password: 'p', drive: 'default' }] }, /"name" in .* control character/],
     [{ users: [{ name: 'a', password: 'p\n', drive: 'default' }] }, /"password" in .* control character/],
+    [
+      { users: [{ name: 'a', password: 'p', drive: 'default', 'read-only': 'yes' }] },
+      /"read-only" must be true or false, without quotes/,
+    ],
   ])(
     'the configuration file %j is refused with the name of the setting and the reason',
     async (value, message) => {

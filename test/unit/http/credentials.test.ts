@@ -11,8 +11,16 @@ vi.mock('../../../src/http/passwords.ts', { spy: true });
 const ADDRESS = '192.0.2.1';
 const CHEAP = { n: 2, r: 1, p: 1 };
 
-const ann: User = { name: 'ann', passwordHash: await hashPassword('pä:ss', CHEAP), drive: 'main' };
-const joe: User = { name: 'Jörg', passwordHash: await hashPassword('€uro', CHEAP), drive: 'other' };
+const ann: User = {
+  name: 'ann',
+  passwordHash: await hashPassword('pä:ss', CHEAP),
+  grants: [{ drive: 'main' }],
+};
+const joe: User = {
+  name: 'Jörg',
+  passwordHash: await hashPassword('€uro', CHEAP),
+  grants: [{ drive: 'other' }],
+};
 
 const basic = (login: string, encoding: BufferEncoding = 'utf8') =>
   `Basic ${Buffer.from(login, encoding).toString('base64')}`;

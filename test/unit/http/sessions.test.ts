@@ -6,8 +6,8 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const ann: User = { name: 'ann', passwordHash: 'scrypt$1', drive: 'd' };
-const bob: User = { name: 'bob', passwordHash: 'scrypt$2', drive: 'd' };
+const ann: User = { name: 'ann', passwordHash: 'scrypt$1', grants: [{ drive: 'd' }] };
+const bob: User = { name: 'bob', passwordHash: 'scrypt$2', grants: [{ drive: 'd' }] };
 
 let clock: ManualClock;
 let sessions: Sessions;

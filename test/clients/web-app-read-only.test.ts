@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { driveInBrowser } from '../support/drive-page.ts';
+import { expectSoon } from '../support/eventually.ts';
+
+// The web application of a user who may only read.
+
+const drive = driveInBrowser({
+  drives: { shared: {} },
+  users: [
+    { name: 'tester', password: 'pass word:1', drive: 'shared' },
+    { name: 'reader', password: 'p', drive: 'shared', 'read-only': true },
+  ],
+});
+
+const READER = { user: 'reader', password: 'p' };
+
+const buttons = () => drive.page.locator('.toolbar .actions').getByRole('button').allTextContents();
+
+test('a user who may only read is offered no change, and is told so', async () => {
+  await drive.put('notes.txt', 'text');
+  await drive.dav('PUT', 'notes.txt', 'newer text');
+  await drive.use({ viewport: { width: 1280, height: 800 } }, { visitor: READER });
+  await drive.open();
+  await drive.page.getByText('Read-only: you may look and download').waitFor();
+  await expectSoon(buttons).toEqual([]);
+  await drive.check('notes.txt');
+  await expectSoon(buttons).toEqual(['', 'Download', 'Versions']);
+  await drive.page.keyboard.press('Delete');
+  await drive.page.keyboard.press('F2');
+  await drive.press('Versions');
+  await drive.dialog().getByText('Current').waitFor();
+  expect(await drive.dialog().getByRole('button').allInnerTexts()).toEqual(['Close']);
+  expect(await drive.violations()).toEqual([]);
+  await drive.dialog().getByRole('button', { name: 'Close' }).click();
+  await drive.page.getByRole('link', { name: 'notes.txt' }).click();
+  await drive.dialog().getByText('newer text').waitFor();
+  expect(await drive.dialog().getByRole('button', { name: 'Edit' }).count()).toBe(0);
+});
+
+test('files dropped by a user who may only read are not sent', async () => {
+  await drive.use({}, { visitor: READER });
+  await drive.open();
+  await drive.page.getByText('Read-only: you may look and download').waitFor();
+  await drive.page.getByText('This folder is empty.').waitFor();
+  expect(await drive.page.getByText('Drop files here').count()).toBe(0);
+  await drive.page.evaluate(`
+    const data = new DataTransfer();
+    data.items.add(new File(['x'], 'dropped.txt'));
+    document.querySelector('.app').dispatchEvent(
+      new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }),
+    );`);
+  expect(await drive.page.getByText('Uploads').count()).toBe(0);
+  expect(await drive.statusOf('dropped.txt')).toBe(404);
+});
