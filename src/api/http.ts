@@ -1,13 +1,15 @@
 import { Readable } from 'node:stream';
-import type { Pool } from 'undici';
+import type { buildConnector, Pool } from 'undici';
 // Only the used parts of undici: fetch, WebSocket, caches and mocks would triple its loading time.
-import sendRequest from 'undici/lib/api/api-request.js';
+import connectorWith from 'undici/lib/core/connect.js';
 import UndiciPool from 'undici/lib/dispatcher/pool.js';
 import { linkedSignal } from '../util/abort.ts';
 import type { ByteSource } from '../util/byte-source.ts';
 import { type Clock, elapsedMs, type Instant, systemClock } from '../util/clock.ts';
-import { HttpBody, PROGRESS_BYTES_MIN } from './http-body.ts';
-import { closedEarly, LostConnection, lostBy, tooSlow } from './lost-connection.ts';
+import type { HttpBody } from './http-body.ts';
+import { HttpCall } from './http-call.ts';
+import { LostConnection, lostBy } from './lost-connection.ts';
+import { ReceiveBuffers } from './receive-buffers.ts';
 
 /** The service's hosts. */
 export type Host = 'base' | 'content' | 'notify';
@@ -93,7 +95,7 @@ export class Http {
     const open = (url: string) => {
       const { origin, pathname } = new URL(url);
       const pool = new UndiciPool(origin, {
-        connect: { timeout: timeouts.connectMs },
+        connect: connector(timeouts.connectMs),
         headersTimeout: 0,
         bodyTimeout: timeouts.silenceMs,
         keepAliveTimeout: IDLE_MS,
@@ -122,13 +124,11 @@ export class Http {
       const { head, body } = await this.#open(request, life);
       if (head.status !== 200 && head.status !== 206)
         return { ...head, text: await this.#readText(body, life.signal) };
-      const { silenceMs } = this.timeouts;
-      const stream = new HttpBody(body, { clock: this.clock, silenceMs, received: this.#received });
       return {
         ...head,
-        read: (into) => stream.read(into).catch((cause) => lost(body, cause, signal)),
-        cancel: () => stream.cancel(),
-        onClose: (listener) => stream.onClose(listener),
+        read: (into) => body.read(into).catch((cause) => lost(body, cause, signal)),
+        cancel: () => body.cancel(),
+        onClose: (listener) => body.onClose(listener),
       };
     } finally {
       // A long body has no time limit while it makes progress.
@@ -171,17 +171,18 @@ export class Http {
   async #open(request: HttpRequest, { signal, deadline }: Life) {
     const { pool, prefix } = this.#pools[request.host];
     try {
-      const answer = await sendRequest.call(pool, {
+      const limits = { clock: this.clock, silenceMs: this.timeouts.silenceMs };
+      const call = new HttpCall(limits, signal, this.#received);
+      const options = {
         path: prefix + request.path,
-        method: 'POST',
+        method: 'POST' as const,
         headers: { ...request.headers, ...lengthOf(request.body) },
         body: this.#outgoing(request.body, deadline),
-        signal,
-      });
+      };
+      pool.dispatch(options, call);
+      const { status, headers, body } = await call.answer;
       deadline.headCame();
-      const { headers } = answer;
-      const header = (name: string) => [headers[name]].flat()[0];
-      return { head: { status: answer.statusCode, header }, body: answer.body };
+      return { head: { status, header: (name: string) => [headers[name]].flat()[0] }, body };
     } catch (cause) {
       throw signal.aborted ? signal.reason : lostBy(cause);
     }
@@ -211,44 +212,29 @@ export class Http {
     this.#receivedBytes += bytes;
   };
 
-  async #readText(body: Readable, signal: AbortSignal): Promise<string> {
-    const bytes = await this.#readWhole(body).catch((cause) => lost(body, cause, signal));
+  async #readText(body: HttpBody, signal: AbortSignal): Promise<string> {
+    const bytes = await body.readRest(ANSWER_BYTES_MAX).catch((cause) => lost(body, cause, signal));
     return bytes.toString('utf8');
-  }
-
-  /** Reads all bytes. Throws if there are too many, or when almost none came in the time limit on silence. */
-  #readWhole(body: Readable): Promise<Buffer> {
-    const pieces: Uint8Array[] = [];
-    let sizeBytes = 0;
-    let since = this.clock.instant();
-    let bytesSince = 0;
-    return new Promise((resolve, reject) => {
-      body.on('data', (piece: Uint8Array) => {
-        this.#received(piece.length);
-        pieces.push(piece);
-        sizeBytes += piece.length;
-        bytesSince += piece.length;
-        if (sizeBytes > ANSWER_BYTES_MAX) reject(new Error(`an answer over ${ANSWER_BYTES_MAX} bytes`));
-        const ms = elapsedMs(this.clock, since);
-        if (bytesSince >= PROGRESS_BYTES_MIN) {
-          since = this.clock.instant();
-          bytesSince = 0;
-        } else if (ms >= this.timeouts.silenceMs)
-          // Not at once, because the end may have come with this piece.
-          setImmediate(reject, tooSlow(bytesSince, ms));
-      });
-      body.once('end', () => resolve(Buffer.concat(pieces)));
-      body.on('error', reject);
-      body.once('close', () => {
-        if (!body.readableEnded) reject(closedEarly());
-      });
-    });
   }
 }
 
+/** Returns undici's connector, with memory of its own for each connection and one TLS session for all of them. */
+function connector(timeoutMs: number): buildConnector.connector {
+  let session: Buffer | undefined;
+  return (options, callback) => {
+    const onread = new ReceiveBuffers();
+    const socket = connectorWith({ timeout: timeoutMs, session, onread })(options, callback);
+    onread.socket = socket;
+    socket.on('session', (latest: Buffer) => {
+      session = latest;
+    });
+    return socket;
+  };
+}
+
 /** Throws why a body could not be read. Closes its connection, which would otherwise go on receiving. */
-function lost(body: Readable, cause: unknown, signal: AbortSignal): never {
-  body.destroy();
+function lost(body: HttpBody, cause: unknown, signal: AbortSignal): never {
+  body.cancel();
   throw signal.aborted ? signal.reason : lostBy(cause);
 }
 

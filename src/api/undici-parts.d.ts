@@ -5,10 +5,12 @@ declare module 'undici/lib/dispatcher/pool.js' {
   export default Pool;
 }
 
-declare module 'undici/lib/api/api-request.js' {
-  import type { Dispatcher } from 'undici';
-  export default function request(
-    this: Dispatcher,
-    options: Dispatcher.RequestOptions,
-  ): Promise<Dispatcher.ResponseData>;
+declare module 'undici/lib/core/connect.js' {
+  import type { OnReadOpts, Socket } from 'node:net';
+  import type { buildConnector } from 'undici';
+  export default function build(options: {
+    readonly timeout: number;
+    readonly session: Buffer | undefined;
+    readonly onread: OnReadOpts;
+  }): (...args: Parameters<buildConnector.connector>) => Socket;
 }

@@ -4,7 +4,7 @@ export interface ByteSource {
    * Reads the next bytes into `into`: as many as have come, and at least one. Returns their number; 0 at the end. One
    * read at a time.
    */
-  read(into: Uint8Array): Promise<number>;
+  read(into: Buffer): Promise<number>;
 }
 
 /** Reads all bytes of a source that has at most `sizeBytes`. Throws what the source throws. */

@@ -54,7 +54,7 @@ export class BlockFetch implements RefCounted {
   }
 
   /** The place for the missing bytes. */
-  get room(): Uint8Array {
+  get room(): Buffer {
     return this.#buffer.bytes.subarray(this.#filledBytes);
   }
 

@@ -39,7 +39,7 @@ export class ResumingDownload implements ByteSource {
   }
 
   /** Throws `ApiError`, `FileError` `broken` for an answer that cannot be right, or the signal's reason. */
-  async read(into: Uint8Array): Promise<number> {
+  async read(into: Buffer): Promise<number> {
     for (;;) {
       const bytes = await this.#readOnce(into);
       if (bytes !== 'cut') return bytes;
@@ -47,7 +47,7 @@ export class ResumingDownload implements ByteSource {
   }
 
   /** Returns `'cut'` when the download was cut and may be resumed. */
-  async #readOnce(into: Uint8Array): Promise<number | 'cut'> {
+  async #readOnce(into: Buffer): Promise<number | 'cut'> {
     const { file, range } = this;
     this.#download ??= await this.#open();
     let cut: unknown;

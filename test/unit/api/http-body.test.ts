@@ -4,7 +4,7 @@ import { HttpBody } from '../../../src/api/http-body.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { pseudoRandomBytes } from '../../support/bytes.ts';
 
-const LIMITS = { clock: systemClock, silenceMs: 60_000, received: () => {} };
+const LIMITS = { clock: systemClock, silenceMs: 60_000 };
 const BYTES = pseudoRandomBytes(3_000_000, 1);
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -22,13 +22,27 @@ function bodyOf(pieceBytes: number, turns: number): Readable {
   );
 }
 
+/** Returns the body of an answer whose connection brings the pieces of `source`. */
+function bodyFrom(source: Readable): HttpBody {
+  const connection = {
+    pause: () => void source.pause(),
+    resume: () => void source.resume(),
+    abort: (reason: Error) => void source.destroy(reason),
+  };
+  const body = new HttpBody(connection, LIMITS);
+  source.on('data', (bytes: Buffer) => body.add(bytes));
+  source.on('end', () => body.end({}));
+  source.on('error', (failure) => body.end({ failure }));
+  return body;
+}
+
 describe('reading a body', () => {
   for (const pieceBytes of [1_000, 16_384, 700_000])
     for (const turns of [0, 1, 3])
       for (const intoBytes of [5_000, 4_194_304])
         for (const readerTurns of [0, 2])
           test(`pieces of ${pieceBytes} bytes every ${turns} turns come whole into buffers of ${intoBytes} bytes every ${readerTurns} turns`, async () => {
-            const body = new HttpBody(bodyOf(pieceBytes, turns), LIMITS);
+            const body = bodyFrom(bodyOf(pieceBytes, turns));
             const into = Buffer.alloc(intoBytes);
             const read: Buffer[] = [];
             for (let count = await body.read(into); count > 0; count = await body.read(into)) {
@@ -40,7 +54,7 @@ describe('reading a body', () => {
           });
 
   test('pieces that come in one turn after the other are read together, up to 256 KiB', async () => {
-    const body = new HttpBody(bodyOf(16_384, 0), LIMITS);
+    const body = bodyFrom(bodyOf(16_384, 0));
     const into = Buffer.alloc(4_194_304);
     let reads = 0;
     for (let count = await body.read(into); count > 0; count = await body.read(into)) reads++;
@@ -50,7 +64,7 @@ describe('reading a body', () => {
   test('bytes that came before a failure are read before it is thrown', async () => {
     const failure = new Error('the connection was reset');
     const source = new Readable({ read() {} });
-    const body = new HttpBody(source, LIMITS);
+    const body = bodyFrom(source);
     source.push(Buffer.from('text'));
     await turn();
     source.destroy(failure);
@@ -59,11 +73,30 @@ describe('reading a body', () => {
     await expect(body.read(into)).rejects.toBe(failure);
   });
 
-  test('a body that is closed before its end fails', async () => {
-    const source = new Readable({ read() {} });
-    const body = new HttpBody(source, LIMITS);
-    source.destroy();
-    await expect(body.read(Buffer.alloc(10))).rejects.toThrow('closed before its end');
+  test('a body that is cancelled before its end fails', async () => {
+    const body = bodyFrom(new Readable({ read() {} }));
+    const reading = body.read(Buffer.alloc(10));
+    body.cancel();
+    await expect(reading).rejects.toThrow('closed before its end');
+  });
+
+  test('memory of a piece may be reused as soon as the piece was added', async () => {
+    const body = new HttpBody({ pause() {}, resume() {}, abort() {} }, LIMITS);
+    const memory = Buffer.from('one ');
+    const into = Buffer.alloc(20);
+    const reading = body.read(into);
+    body.add(memory);
+    memory.write('two ');
+    expect(into.toString('utf8', 0, await reading)).toBe('one ');
+    body.add(memory);
+    memory.write('----');
+    body.end({});
+    expect((await body.readRest(10)).toString()).toBe('two ');
+  });
+
+  test('the rest of a body is read whole, and refused when it is longer than allowed', async () => {
+    expect((await bodyFrom(bodyOf(16_384, 1)).readRest(BYTES.length)).equals(BYTES)).toBe(true);
+    await expect(bodyFrom(bodyOf(16_384, 1)).readRest(BYTES.length - 1)).rejects.toThrow('over');
   });
 
   test('a sender is paused while more than half a MiB has not been read', async () => {
@@ -75,7 +108,7 @@ describe('reading a body', () => {
         setImmediate(() => this.push(Buffer.alloc(10_000)));
       },
     });
-    const body = new HttpBody(source, LIMITS);
+    const body = bodyFrom(source);
     for (let waited = 0; waited < 1_000; waited++) await turn();
     expect(pushedBytes).toBeLessThan(600_000);
     await body.read(Buffer.alloc(300_000));
