@@ -104,3 +104,21 @@ test('an answer comes unchanged to a reader that is slower than its connection',
   }
   expect(Buffer.concat(pieces).equals(BYTES)).toBe(true);
 });
+
+test('the headers of an answer whose head comes in many pieces are the ones that were sent', async () => {
+  const names = Array.from({ length: 8 }, (_, index) => `x-header-${index}`);
+  const lines = ['HTTP/1.1 200 OK', ...names.map((name) => `${name}: value of ${name}`), 'content-length: 2', ''];
+  const port = await listening(createServer(), 'connection', async (client) => {
+    client.setNoDelay(true);
+    for (const line of lines) {
+      client.write(`${line}\r\n`);
+      for (let turns = 0; turns < 5; turns++) await turn();
+    }
+    client.end('{}');
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const http = new Http({ base: url, content: url, notify: url });
+  closers.push(() => http.close());
+  const answer = await http.send({ host: 'base', path: '/', headers: {} }, new AbortController().signal);
+  expect(names.map((name) => answer.header(name))).toEqual(names.map((name) => `value of ${name}`));
+});
