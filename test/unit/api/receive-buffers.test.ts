@@ -107,7 +107,12 @@ test('an answer comes unchanged to a reader that is slower than its connection',
 
 test('the headers of an answer whose head comes in many pieces are the ones that were sent', async () => {
   const names = Array.from({ length: 8 }, (_, index) => `x-header-${index}`);
-  const lines = ['HTTP/1.1 200 OK', ...names.map((name) => `${name}: value of ${name}`), 'content-length: 2', ''];
+  const lines = [
+    'HTTP/1.1 200 OK',
+    ...names.map((name) => `${name}: value of ${name}`),
+    'content-length: 2',
+    '',
+  ];
   const port = await listening(createServer(), 'connection', async (client) => {
     client.setNoDelay(true);
     for (const line of lines) {
