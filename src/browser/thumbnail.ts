@@ -9,6 +9,7 @@ export const thumbnail: Route = {
       'Content-Type': 'image/webp',
       // The address names the revision, whose image never changes.
       'Cache-Control': 'private, max-age=31536000, immutable',
+      'Content-Security-Policy': 'sandbox',
       'X-Content-Type-Options': 'nosniff',
     };
     await exchange.answer({ status: 200, headers, body: image });

@@ -154,6 +154,7 @@ async function send(
       'Content-Length': zipSizeBytes(entries),
       'Content-Disposition': `attachment; ${fileNameOf(name)}`,
       'Cache-Control': 'no-store',
+      'Content-Security-Policy': 'sandbox',
       'X-Content-Type-Options': 'nosniff',
     });
   const headers: Uint8Array[] = [];

@@ -46,6 +46,27 @@ export function crossSiteRefusal(
   };
 }
 
+/** What a browser runs, or takes as a part of a page's own code. */
+const CODE = new Set([
+  'script',
+  'style',
+  'worker',
+  'sharedworker',
+  'serviceworker',
+  'audioworklet',
+  'paintworklet',
+  'xslt',
+]);
+
+/**
+ * Refuses a file of the drive that a page of this gateway would run as its code. The pages' own scripts and styles are not
+ * in the drive.
+ */
+export function codeRefusal({ headers }: IncomingMessage): Refusal | undefined {
+  const isCode = headers['sec-fetch-site'] === 'same-origin' && CODE.has(headers['sec-fetch-dest'] ?? '');
+  return isCode ? { status: 403, text: 'Files of the drive never run as a part of its pages.' } : undefined;
+}
+
 /** Whether a browser asks in advance if a page of another origin may send a request (CORS). It sends no login. */
 export function isPreflight(request: IncomingMessage): boolean {
   const { origin, 'access-control-request-method': method } = request.headers;

@@ -6,6 +6,7 @@ import { Credentials, checkHashes, type User } from './credentials.ts';
 import {
   allowOrigin,
   answerPreflight,
+  codeRefusal,
   crossSiteRefusal,
   hasForeignHost,
   isPreflight,
@@ -169,7 +170,7 @@ async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
   if (concernsPages(request, rules.crossOrigins)) {
     if (isPreflight(request)) return answerPreflight(request, response, rules.crossOrigins);
     allowOrigin(request, response, rules.crossOrigins);
-    const refusal = crossSiteRefusal(request, rules.crossOrigins);
+    const refusal = crossSiteRefusal(request, rules.crossOrigins) ?? codeRefusal(request);
     if (refusal) return exchange.refuse(refusal);
   }
   const asked = isOwn ? rules.signIn?.serve(exchange) : undefined;

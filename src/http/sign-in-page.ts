@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
+import { hashSource } from '../util/content-policy.ts';
 import { html, htmlDocument } from '../util/html.ts';
 import { ICON, LOOK } from '../util/look.ts';
 
@@ -49,14 +49,12 @@ export interface SignInPage {
   readonly problem?: SignInProblem;
 }
 
-const STYLE = LOOK;
-
 /** Scripts never run on the page, and no other page shows it in a frame. */
 export const SIGN_IN_PAGE_HEADERS: Readonly<OutgoingHttpHeaders> = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': [
     "default-src 'none'",
-    `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+    `style-src ${hashSource(LOOK)}`,
     'img-src data:',
     "base-uri 'none'",
     "form-action 'self'",
@@ -76,9 +74,10 @@ export function signInPage({ action, to, acceptLanguage, name = '', problem }: S
   return htmlDocument({
     language,
     title: messages.title,
-    style: STYLE,
+    style: LOOK,
     head: html`<link rel="icon" href="${ICON}">\n`,
     body: html`<body><main><div class="card">
+${DRIVE_ICON}
 <h1>${messages.title}</h1>
 <p>${messages.text}</p>
 <form method="post" action="${action}">
@@ -103,11 +102,14 @@ export function relayPage(address: string, acceptLanguage: string | undefined): 
   return htmlDocument({
     language,
     title: messages.title,
-    style: STYLE,
+    style: LOOK,
     head: html`<meta http-equiv="refresh" content="0; url=${address}">\n<link rel="icon" href="${ICON}">\n`,
     body: html`<body><main><div class="card"><a class="button primary" href="${address}">${messages.goOn}</a></div></main></body>`,
   });
 }
+
+/** The folder of the page's icon. */
+const DRIVE_ICON = html`<svg class="icon" viewBox="0 0 38 38" aria-hidden="true"><path fill="#4a8df0" opacity=".75" d="M4 11a3 3 0 0 1 3-3h8l4 4h12a3 3 0 0 1 3 3v4H4z"/><path fill="#6fa5f7" d="M4 15h30v13a3 3 0 0 1-3 3H7a3 3 0 0 1-3-3z"/></svg>`;
 
 function problemText(problem: SignInProblem, messages: Messages): string {
   return typeof problem === 'string'

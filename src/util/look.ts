@@ -25,6 +25,7 @@ svg { display: block; }
 .card > .problem, .card form .problem { color: var(--bad); }
 .card form { display: grid; gap: .6rem; margin-top: 1.25rem; }
 .card label { font-size: .9375rem; font-weight: 600; }
+.card input + label { margin-top: .4rem; }
 .card input:not([type=hidden]) { width: 100%; min-height: 2.4rem; padding: .45rem .75rem; border: 1px solid var(--line); border-radius: 8px; background: var(--ground); color: inherit; font: inherit; }
 .card form > .button { margin-top: .4rem; }
 @media (max-width: 34rem) { main:has(> .card) { padding: 0; } main > .card { margin: 0; max-width: none; padding: 2rem 1.25rem; border-width: 0 0 1px; border-radius: 0; } }

@@ -77,6 +77,7 @@ function FolderPage(props: FolderPageProps) {
   const [selection, setSelection] = useState<Selection>(NOTHING_SELECTED);
   const [asked, setAsked] = useState<Asked>();
   const [previewed, setPreviewed] = useState<Item>();
+  const [section, setSection] = useState<string>();
   const [edited, setEdited] = useState<string>();
   const [problem, setProblem] = useState<string>();
   const filtered = query === undefined ? filter : '';
@@ -94,7 +95,11 @@ function FolderPage(props: FolderPageProps) {
   };
   const startSearch = () => filter.trim() !== '' && search(filter.trim());
   const openFolder = (folder: string) => (folder === path ? search(undefined) : open(folder));
-  const openItem = (item: Item) => (item.kind === 'folder' ? openFolder(item.path) : setPreviewed(item));
+  const openItem = (item: Item, heading?: string) => {
+    setPreviewed(item.kind === 'file' ? item : undefined);
+    setSection(heading);
+    if (item.kind === 'folder') openFolder(item.path);
+  };
   const paths = shown.map((item) => item.path);
   const select = (item: Item, keys: Keys) => setSelection(selected(selection, paths, item.path, keys));
   const selectAll = (isAll: boolean) =>
@@ -212,7 +217,9 @@ function FolderPage(props: FolderPageProps) {
       {previewed && (
         <Preview
           item={previewed}
-          onStep={(by) => setPreviewed(neighbour(shown, previewed, by))}
+          section={section}
+          onFollow={openItem}
+          onStep={(by) => openItem(neighbour(shown, previewed, by))}
           onEdit={
             mayChange(drive, parentOf(previewed.path))
               ? () => {

@@ -1,4 +1,4 @@
-import { addressOf, join, nameOf } from './paths.ts';
+import { addressOf, join, nameOf, parentOf } from './paths.ts';
 import { fetchSignedIn, SignedOut } from './session.ts';
 
 /** A file or folder as the drive last described it. */
@@ -32,14 +32,26 @@ const PROPFIND = `<?xml version="1.0" encoding="utf-8"?>
 
 /** Returns the children of a folder. Throws `DavFailure`. */
 export async function list(folder: string, signal?: AbortSignal): Promise<readonly Item[]> {
-  const answer = await send('PROPFIND', addressOf(folder, 'folder'), {
-    headers: { Depth: '1', 'Content-Type': 'application/xml' },
-    body: PROPFIND,
-    ...(signal && { signal }),
-  });
-  const xml = new DOMParser().parseFromString(await answer.text(), 'application/xml');
-  const [, ...children] = xml.getElementsByTagNameNS('DAV:', 'response');
+  const [, ...children] = responsesIn(await propfind(addressOf(folder, 'folder'), '1', signal));
   return children.map((response) => itemOf(response, folder));
+}
+
+async function propfind(address: string, depth: '0' | '1', signal?: AbortSignal): Promise<string> {
+  const headers = { Depth: depth, 'Content-Type': 'application/xml' };
+  return (await send('PROPFIND', address, { headers, body: PROPFIND, ...(signal && { signal }) })).text();
+}
+
+function responsesIn(xml: string): readonly Element[] {
+  const answer = new DOMParser().parseFromString(xml, 'application/xml');
+  return [...answer.getElementsByTagNameNS('DAV:', 'response')];
+}
+
+/** Returns the file or folder at `path`. Throws `DavFailure`. */
+export async function find(path: string): Promise<Item> {
+  if (path === '/') return { kind: 'folder', path, name: '' };
+  const [found] = responsesIn(await propfind(addressOf(path, 'file'), '0'));
+  if (!found) throw new DavFailure(404, path);
+  return itemOf(found, parentOf(path));
 }
 
 export async function createFolder(path: string): Promise<void> {

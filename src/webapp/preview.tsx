@@ -10,6 +10,10 @@ import { TextPreview } from './text-preview.tsx';
 
 interface Props {
   readonly item: Item;
+  /** The heading of a document that is shown first. */
+  readonly section: string | undefined;
+  /** Opens the file or folder that a document's link leads to. */
+  readonly onFollow: (item: Item, section: string | undefined) => void;
   readonly onStep: (by: 1 | -1) => void;
   /** Absent if the user may not change the file. */
   readonly onEdit: (() => void) | undefined;
@@ -17,7 +21,7 @@ interface Props {
 }
 
 /** Shows one file over the page; the arrow keys go on to the next. */
-export function Preview({ item, onStep, onEdit, onClose }: Props) {
+export function Preview({ item, section, onFollow, onStep, onEdit, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isEditable = onEdit && kindOf(item.name) === 'text' && isShort(item);
   useLayoutEffect(() => dialog.current?.showModal(), []);
@@ -63,13 +67,13 @@ export function Preview({ item, onStep, onEdit, onClose }: Props) {
         </button>
       </header>
       <div class="stage">
-        <Content key={item.path} item={item} />
+        <Content key={item.path} {...{ item, section, onFollow }} />
       </div>
     </dialog>
   );
 }
 
-function Content({ item }: { readonly item: Item }) {
+function Content({ item, section, onFollow }: Pick<Props, 'item' | 'section' | 'onFollow'>) {
   const source = addressOf(item.path, 'file');
   const kind = kindOf(item.name);
   if (kind === 'image') return <img src={source} alt={item.name} />;
@@ -79,7 +83,7 @@ function Content({ item }: { readonly item: Item }) {
   if (kind === 'audio') return <audio src={source} controls />;
   if (kind === 'pdf' && navigator.pdfViewerEnabled)
     return <iframe src={source} title={item.name} class="document" />;
-  if (kind === 'text' && isShort(item)) return <TextPreview item={item} />;
+  if (kind === 'text' && isShort(item)) return <TextPreview {...{ item, section, onFollow }} />;
   if (kind === 'text') return <p class="note">{t('tooLargeToShow')}</p>;
   return <p class="note">{t('noPreview')}</p>;
 }

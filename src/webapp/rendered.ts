@@ -1,5 +1,7 @@
 import highlighter from 'highlight.js/lib/common';
 import MarkdownIt from 'markdown-it';
+import { limitLinks, relativePlace, withRelativeLinks } from '../util/markdown.ts';
+import { addressOf, nameOf, parentOf } from './paths.ts';
 
 // Loaded with the first text that needs it, because the libraries are larger than the rest of the application.
 
@@ -8,24 +10,33 @@ const CHARACTERS_MAX = 256 * 1024;
 /** A text with a longer line too: the highlighter's time grows with the square of a line. */
 const LINE_CHARACTERS_MAX = 2000;
 
-/** Links that a document may have: no scripts, and nothing of this drive. */
-const LINK = /^(https?:\/\/|mailto:)/i;
-/** Images in the document itself; images of other sites would tell them who reads it. */
-const OWN_IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;
-
 /** Markup of a text, in which everything that comes from the text is escaped. */
 export interface Rendered {
   readonly kind: 'code' | 'markdown';
   readonly markup: string;
 }
 
-/** Renders a text by the ending of its name: a document in Markdown, or highlighted code in numbered lines. */
-export function rendered(name: string, text: string): Rendered | undefined {
+/** Renders the text of a file by the ending of its name: a document in Markdown, or highlighted code in numbered lines. */
+export function rendered(path: string, text: string): Rendered | undefined {
   if (text.length > CHARACTERS_MAX) return undefined;
+  const name = nameOf(path);
   const ending = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
-  if (ending === 'md' || ending === 'markdown') return { kind: 'markdown', markup: documents().render(text) };
+  if (ending === 'md' || ending === 'markdown') return { kind: 'markdown', markup: documentOf(path, text) };
   const code = highlighted(text, ending);
   return code === undefined ? undefined : { kind: 'code', markup: numberedLines(code) };
+}
+
+/** Renders a document. Its relative links and images lead to files of the drive. */
+function documentOf(path: string, text: string): string {
+  const folder = parentOf(path).split('/').filter(Boolean);
+  return withRelativeLinks(documents().render(text), (relative) => {
+    const place = relativePlace(relative, folder);
+    if (!place) return undefined;
+    return (
+      addressOf(`/${place.names.join('/')}`, 'file') +
+      (place.section === undefined ? '' : `#${place.section}`)
+    );
+  });
 }
 
 /** Returns highlighted code; `undefined` for an unknown language, and for lines that would take too long. */
@@ -54,26 +65,13 @@ function numberedLines(markup: string): string {
   return lines.join('');
 }
 
-/** Returns a renderer in which HTML stays text, and only links to the web become links. */
+/** Returns a renderer in which HTML stays text. */
 function documents(): ReturnType<typeof MarkdownIt> {
   const made = MarkdownIt({
     html: false,
     linkify: true,
     highlight: (text, language) => highlighted(text, language.toLowerCase()) ?? '',
   });
-  made.validateLink = (address) => LINK.test(address) || OWN_IMAGE.test(address);
-  const { rules } = made.renderer;
-  rules['link_open'] = (tokens, index, options, _, self) => {
-    tokens[index]?.attrSet('rel', 'noopener noreferrer nofollow');
-    tokens[index]?.attrSet('target', '_blank');
-    return self.renderToken(tokens, index, options);
-  };
-  const image = rules['image'];
-  rules['image'] = (tokens, index, options, environment, self) => {
-    const token = tokens[index];
-    const address = String(token?.attrGet('src') ?? '');
-    if (image && OWN_IMAGE.test(address)) return image(tokens, index, options, environment, self);
-    return made.utils.escapeHtml(token?.content || address);
-  };
+  limitLinks(made);
   return made;
 }

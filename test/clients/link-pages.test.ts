@@ -164,6 +164,36 @@ describe('the link page of a folder', () => {
     await expectSoon(() => page.locator('.items.grid a').count()).toBe(3);
   });
 
+  test('links and images of a Markdown document lead to files of the shared folder, and to nothing outside of it', async () => {
+    await put(service, '/outside.md', 'secret');
+    await put(service, '/shared/docs/b #1.md', '# An account\n\n[up](../a.md) [out](../../outside.md)');
+    await put(service, '/shared/docs/small.png', await picture(8, 8));
+    await put(
+      service,
+      '/shared/a.md',
+      '[how](#how) [other](docs/b%20%231.md#an-account) [folder](docs) [bad](javascript:x)\n\n![small](docs/small.png)\n\n# How',
+    );
+    await page.goto(await linkTo('/shared'));
+    await page.getByRole('link', { name: 'a.md' }).click();
+    await expectSoon(() => inPage('document.querySelector("article img")?.naturalWidth')).toBe(8);
+    await expectSoon(() => page.locator('article').innerText()).toContain('[bad](javascript:x)');
+    await page.getByRole('link', { name: 'how', exact: true }).click();
+    await expectSoon(() => inPage('document.querySelector(":target").innerText')).toBe('How');
+    await page.getByRole('link', { name: 'other' }).click();
+    await expectSoon(() => inPage('document.querySelector(":target").innerText')).toBe('An account');
+    await expectSoon(() => page.getByText('out', { exact: true }).getAttribute('href')).toBeNull();
+    await page.getByRole('link', { name: 'up' }).click();
+    await page.getByRole('link', { name: 'folder' }).click();
+    await expectSoon(() => page.locator('.items a').allInnerTexts()).toEqual(['b #1.md', 'small.png']);
+  });
+
+  test('relative links of a single shared document are text', async () => {
+    await put(service, '/single/a.md', '[how](#how) [other](b.md) ![pic](c.png)\n\n# How');
+    await page.goto(await linkTo('/single/a.md'));
+    await expectSoon(() => page.locator('article p').innerText()).toBe('how other pic');
+    await expectSoon(() => page.locator('article a[href]').allInnerTexts()).toEqual(['how']);
+  });
+
   test('a folder is downloaded from its link page as an archive', async () => {
     await put(service, '/packed/a', 'text');
     await page.goto(await linkTo('/packed'));

@@ -10,6 +10,9 @@ const drive = driveInBrowser();
 const page = () => drive.page;
 const open = (name: string) => page().getByText(name, { exact: true }).click();
 
+/** A small red picture. */
+const RED = { width: 8, height: 8, channels: 3, background: 'red' } as const;
+
 describe('texts', () => {
   test('Markdown is shown as a document, in which HTML stays text and only links to the web are links', async () => {
     const lines = [
@@ -23,13 +26,45 @@ describe('texts', () => {
     await open('a.md');
     const article = drive.dialog().locator('article');
     await expectSoon(() => article.locator('h1').innerText()).toBe('Title');
-    await expectSoon(() => article.locator('a').allInnerTexts()).toEqual(['good']);
-    await expectSoon(() => article.locator('a').getAttribute('rel')).toBe('noopener noreferrer nofollow');
+    await expectSoon(() => article.locator('a').allInnerTexts()).toEqual(['good', 'tracker']);
+    for (const link of await article.locator('a').all())
+      await expectSoon(() => link.getAttribute('rel')).toBe('noopener noreferrer nofollow');
     await expectSoon(() => article.innerText()).toContain('<script>window.evil = true</script>');
     await expectSoon(() => article.locator('img').count()).toBe(0);
     await expectSoon(() => article.locator('.hljs-keyword').innerText()).toBe('const');
     await expectSoon(() => page().evaluate('window.evil')).toBeUndefined();
     await expectSoon(() => drive.violations()).toEqual([]);
+  });
+
+  test('links of a Markdown document lead to its headings and to the previews of other files, without leaving the page', async () => {
+    await drive.dav('MKCOL', 'docs');
+    await drive.put('docs/picture.png', await sharp({ create: RED }).png().toBuffer());
+    await drive.put('docs/b.md', `${'text\n\n'.repeat(100)}# An account\n\n[up](../a.md)`);
+    await drive.put(
+      'a.md',
+      `[below](#the-end) [other](docs/b.md#an-account) [folder](docs/) [gone](none.md)\n\n![red](docs/picture.png)\n\n${'text\n\n'.repeat(100)}## The end`,
+    );
+    await drive.open();
+    await open('a.md');
+    const article = drive.dialog().locator('article');
+    const link = (name: string) => article.getByRole('link', { name, exact: true }).click();
+    await expectSoon(() => page().evaluate('document.querySelector("article img")?.naturalWidth')).toBe(8);
+    await link('below');
+    const inView = (heading: string) =>
+      page().evaluate(
+        `(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('${heading}').getBoundingClientRect())`,
+      );
+    await expectSoon(() => inView('#section-the-end')).toBe(true);
+    await link('gone');
+    await expectSoon(() => page().getByRole('alert').innerText()).toBe('“none.md” is not there.');
+    await expectSoon(() => drive.violations()).toEqual([]);
+    await link('other');
+    await expectSoon(() => drive.dialog().locator('h2').innerText()).toBe('b.md');
+    await expectSoon(() => inView('#section-an-account')).toBe(true);
+    await link('up');
+    await link('folder');
+    await expectSoon(() => drive.names()).toEqual(['b.md', 'picture.png']);
+    await expectSoon(() => drive.dialog().count()).toBe(0);
   });
 
   test.each(['light', 'dark'] as const)(

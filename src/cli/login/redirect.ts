@@ -1,6 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { ConfigError } from '../../config/settings.ts';
 import { listen } from '../../http/node-server.ts';
+import { hashSource } from '../../util/content-policy.ts';
+import { html, htmlDocument } from '../../util/html.ts';
+import { ICON, LOOK } from '../../util/look.ts';
 import { isLoopback } from '../../util/networks.ts';
 import { LoginError } from './login-error.ts';
 
@@ -53,7 +56,8 @@ function parseRedirect(uri: string): URL {
   return url;
 }
 
-type Answer = { readonly status: number; readonly text: string } & (
+/** What the browser shows, and what comes of it. */
+type Answer = { readonly status: number; readonly title: string; readonly text: string } & (
   | { readonly code: string }
   | { readonly error: LoginError }
   | object
@@ -61,23 +65,46 @@ type Answer = { readonly status: number; readonly text: string } & (
 
 function answerTo({ method, url = '' }: IncomingMessage, pathname: string, state: string): Answer {
   const asked = new URL(url, 'http://localhost');
-  if (method !== 'GET' || asked.pathname !== pathname) return { status: 404, text: 'Not found.' };
+  if (method !== 'GET' || asked.pathname !== pathname)
+    return { status: 404, title: 'Not found', text: 'davgate waits for its code at another address.' };
   if (asked.searchParams.get('state') !== state)
     return {
       status: 400,
+      title: 'This is another login',
       text: 'This code is not for the login that davgate waits for; run davgate login again.',
     };
   const code = asked.searchParams.get('code');
-  if (code) return { status: 200, text: 'davgate received the code. You can close this page.', code };
+  if (code)
+    return {
+      status: 200,
+      title: 'One step done',
+      text: 'davgate received the code. You can close this page and go back to the terminal.',
+      code,
+    };
   const declined = asked.searchParams.get('error') === 'access_denied';
   return {
     status: 200,
+    title: 'Nothing was allowed',
     text: 'davgate did not get access. You can close this page.',
     error: new LoginError(declined ? 'access was declined' : 'the storage service refused the request'),
   };
 }
 
-function say(response: ServerResponse, { status, text }: Answer): void {
-  response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', Connection: 'close' });
-  response.end(`${text}\n`);
+function say(response: ServerResponse, { status, title, text }: Answer): void {
+  response.writeHead(status, {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': `default-src 'none'; style-src ${hashSource(LOOK)}; img-src data:; frame-ancestors 'none'`,
+    // The address contains the code.
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'no-store',
+    Connection: 'close',
+  });
+  response.end(
+    htmlDocument({
+      title: `${title} · davgate`,
+      style: LOOK,
+      head: html`<link rel="icon" href="${ICON}">\n`,
+      body: html`<body><main><div class="card"><h1>${title}</h1>\n<p>${text}</p></div></main></body>`,
+    }),
+  );
 }

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto';
+import { hashSource } from '../../util/content-policy.ts';
 import { type Html, html, htmlDocument } from '../../util/html.ts';
+import { ICON, LOOK } from '../../util/look.ts';
 import { sizeText } from '../../util/size-text.ts';
 
 /** The content of a folder's page in a browser. */
@@ -23,21 +24,30 @@ interface DrivePageItem {
 /** Maximum number of rows; each takes about 200 bytes. */
 const ITEMS_MAX = 10_000;
 
-const STYLE = `
-:root { color-scheme: light dark; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.3rem; overflow-wrap: anywhere; }
+const STYLE = `${LOOK}
+header { padding: .8rem 1.5rem; border-bottom: 1px solid var(--line); background: var(--paper); }
+header p { margin: 0; font-size: .875rem; }
+h1 { margin: 0; font-size: 1.15rem; line-height: 1.3; overflow-wrap: anywhere; }
+main { max-width: 72rem; margin: 0 auto; padding: 1.5rem; }
+.sheet { border: 1px solid var(--line); border-radius: 10px; background: var(--paper); }
 table { width: 100%; border-collapse: collapse; }
-th, td { padding: .35rem .5rem; text-align: left; border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+th { color: var(--soft); font-size: .875rem; font-weight: 600; }
+th, td { padding: .6rem 1.25rem; text-align: left; }
+td { border-top: 1px solid var(--line); }
 td:first-child { overflow-wrap: anywhere; }
-td + td, th + th { white-space: nowrap; text-align: right; }
+td + td, th + th { color: var(--soft); font-size: .875rem; text-align: right; white-space: nowrap; }
+td a { color: var(--ink); text-decoration: none; }
+td a:hover { color: var(--accent); text-decoration: underline; }
 tr.folder a { font-weight: 600; }
+.note { margin: 0; padding: 1rem 1.25rem; color: var(--soft); }
+@media (max-width: 40rem) { header { padding: .75rem 1rem; } main { padding: 1rem .75rem; } th, td { padding: .6rem .75rem; } :is(th, td):nth-child(3) { display: none; } }
 `;
 
 /** Content-Security-Policy of the page: no scripts, no resources, and the one style sheet. */
 export const DRIVE_PAGE_POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  `style-src ${hashSource(STYLE)}`,
+  'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
@@ -49,15 +59,19 @@ export function drivePage({ path, items }: DrivePage): string {
   const rows = sorted.slice(0, ITEMS_MAX).map(row);
   const isCut = sorted.length > ITEMS_MAX;
   const body = html`<body>
-<h1>${path}</h1>
-${path === '/' ? undefined : html`<p><a href="${parentUrl(path)}">Up one folder</a></p>`}
+<header>
+${path === '/' ? undefined : html`<p><a href="${parentUrl(path)}">Up one folder</a></p>\n`}<h1>${path}</h1>
+</header>
+<main><div class="sheet">
 <table>
 <tr><th scope="col">Name</th><th scope="col">Size</th><th scope="col">Changed</th></tr>
 ${rows}</table>
-${rows.length === 0 ? html`<p>This folder is empty.</p>` : undefined}
-${isCut ? html`<p>Showing ${ITEMS_MAX} of ${items.length} entries; mount the drive to see all of them.</p>` : undefined}
+${rows.length === 0 ? html`<p class="note">This folder is empty.</p>` : undefined}
+${isCut ? html`<p class="note">Showing ${ITEMS_MAX} of ${items.length} entries; mount the drive to see all of them.</p>` : undefined}
+</div></main>
 </body>`;
-  return htmlDocument({ title: path, style: STYLE, body });
+  const head = html`<link rel="icon" href="${ICON}">\n`;
+  return htmlDocument({ title: path, style: STYLE, head, body });
 }
 
 function inOrder(one: DrivePageItem, other: DrivePageItem): number {

@@ -18,8 +18,12 @@ import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { hrefOf } from '../request.ts';
 
-/** Media types in which a browser may run scripts. They are sandboxed: a file must not act as the user who opens it. */
-const SCRIPTABLE = /^(text\/html|text\/javascript|application\/(xhtml\+xml|xml)|image\/svg\+xml)$/;
+/**
+ * Media types that browsers only show or save. Files of all others are sandboxed: a file must not act as the user who opens
+ * it. Browsers show no PDF in a sandbox, and their viewers run its scripts apart from this origin.
+ */
+const PASSIVE =
+  /^(image\/(?!svg)|audio\/|video\/|font\/|text\/(plain|markdown|csv)\b|application\/(octet-stream|pdf|zip)$)/;
 
 /** The page that a browser gets in place of a folder: the web application. */
 export interface FolderPage {
@@ -63,7 +67,7 @@ async function getFile(context: Context, file: FileEntry): Promise<void> {
     'Content-Type': type,
     'Accept-Ranges': 'bytes',
     'X-Content-Type-Options': 'nosniff',
-    ...(SCRIPTABLE.test(type) && { 'Content-Security-Policy': 'sandbox' }),
+    ...(!PASSIVE.test(type) && { 'Content-Security-Policy': 'sandbox' }),
   };
   if (request.method === 'HEAD') {
     exchange.response.writeHead(200, { ...headers, 'Content-Length': file.sizeBytes }).end();

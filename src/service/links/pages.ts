@@ -1,3 +1,4 @@
+import { relativePlace, withRelativeLinks } from '../../util/markdown.ts';
 import { textOf } from '../content/file-text.ts';
 import type { ServiceDeps } from '../deps.ts';
 import type { Previews } from '../previews/previews.ts';
@@ -60,13 +61,26 @@ export async function filePageOf(
     name: file.name,
     sizeBytes: file.sizeBytes,
     modifiedMs: file.clientModifiedMs,
-    preview: await filePreview(deps, file, signal),
+    preview: withLinks(await filePreview(deps, file, signal), look),
     zoom: options.zoom,
     above: crumbs(deps, look),
     ...frameOf(look),
     showUrl: bytesUrl(look, 'raw'),
     ...(opened.link.allowDownload && { downloadUrl: bytesUrl(look, 'dl') }),
   };
+}
+
+/** Has relative links of a document lead to the pages of files in the linked folder; a linked file has no others beside it. */
+function withLinks(preview: Preview, { address, options, pageUrl, opened: { link }, base }: Look): Preview {
+  if (preview.kind !== 'text' || preview.text.form !== 'document') return preview;
+  const { below } = address;
+  const markup = withRelativeLinks(preview.text.markup, (relative, as) => {
+    const place = below.length > 0 ? relativePlace(relative, below.slice(0, -1)) : undefined;
+    if (!place) return undefined;
+    if (as === 'image') return `${base}${placeOf(link, place.names)}?rlkey=${link.rlkey}&raw=1`;
+    return pageUrl(place.names, options.view) + (place.section === undefined ? '' : `#${place.section}`);
+  });
+  return { ...preview, text: { ...preview.text, markup } };
 }
 
 /** Returns the content of a linked folder's page. */

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto';
+import { hashSource } from '../../../util/content-policy.ts';
 import { type Html, html, htmlDocument } from '../../../util/html.ts';
+import { ICON } from '../../../util/look.ts';
 import { STYLE } from './style.ts';
 
 /**
@@ -29,7 +30,7 @@ const FRAME_SCRIPT = `(() => {
 /** Content-Security-Policy directives of every link page: its style sheet, and what this host serves. */
 const SHOW_ONLY = [
   "default-src 'none'",
-  `style-src '${hashOf(STYLE)}'`,
+  `style-src ${hashSource(STYLE)}`,
   "img-src 'self' data:",
   "media-src 'self'",
   "base-uri 'none'",
@@ -51,14 +52,10 @@ export const LINK_PAGE_POLICY = [
 export const FRAME_POLICY = [
   'sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads',
   ...SHOW_ONLY,
-  `script-src '${hashOf(FRAME_SCRIPT)}'`,
+  `script-src ${hashSource(FRAME_SCRIPT)}`,
   "form-action 'none'",
   'frame-ancestors *',
 ].join('; ');
-
-/** A data URL, so that the browser makes no request for it. */
-const ICON =
-  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 38 38'%3E%3Cpath fill='%234a8df0' d='M4 11a3 3 0 0 1 3-3h8l4 4h12a3 3 0 0 1 3 3v13a3 3 0 0 1-3 3H7a3 3 0 0 1-3-3z'/%3E%3C/svg%3E";
 
 /** Returns a whole page around `content`, or one for a frame in another site's page. */
 export function shell(title: string, content: Html, place: 'page' | 'frame' = 'page'): string {
@@ -72,8 +69,4 @@ export function shell(title: string, content: Html, place: 'page' | 'frame' = 'p
 ${content}
 ${script}</body>`,
   });
-}
-
-function hashOf(text: string): string {
-  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }

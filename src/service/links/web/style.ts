@@ -1,12 +1,9 @@
+import { LOOK } from '../../../util/look.ts';
+
 /** The style sheet of the shared links' pages and frames, in light and dark. */
-export const STYLE = `
-:root { color-scheme: light dark; --ink: #1d2430; --soft: #5c6675; --paper: #fff; --ground: #f3f5f8; --line: #dfe4ea; --accent: #1f5fd6; --on-accent: #fff; --bad: #c6372f; --folder: #4a8df0; --kind: #8490a3; --keyword: #a02c8a; --string: #24743b; --number: #9a4d00; --name: #1f5fd6; --comment: #6b7686; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8ebf0; --soft: #a0a9b8; --paper: #1b2029; --ground: #11151b; --line: #303846; --accent: #7aa7ff; --on-accent: #0d1420; --bad: #ff8a80; --folder: #6fa5f7; --kind: #8c97a9; --keyword: #e08bd0; --string: #8ccf9b; --number: #e8b173; --name: #8ab4ff; --comment: #8a94a5; } }
-* { box-sizing: border-box; }
-body { min-height: 100vh; margin: 0; display: flex; flex-direction: column; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-a { color: var(--accent); }
-a:focus-visible, button:focus-visible, input:focus-visible, label:focus-within { outline: 3px solid var(--accent); outline-offset: 2px; }
-svg { display: block; }
+export const STYLE = `${LOOK}
+body { min-height: 100vh; display: flex; flex-direction: column; }
+label:focus-within { outline: 3px solid var(--accent); outline-offset: 2px; }
 
 header { display: flex; flex-wrap: wrap; align-items: center; gap: .75rem 1.25rem; padding: .8rem 1.5rem; background: var(--paper); border-bottom: 1px solid var(--line); }
 .title { flex: 1 1 14rem; min-width: 0; display: flex; align-items: center; gap: .85rem; }
@@ -15,25 +12,11 @@ header { display: flex; flex-wrap: wrap; align-items: center; gap: .75rem 1.25re
 h1 { margin: 0; font-size: 1.15rem; line-height: 1.3; overflow-wrap: anywhere; }
 .facts { margin: 0; color: var(--soft); font-size: .875rem; }
 .crumbs { margin: 0; font-size: .875rem; overflow-wrap: anywhere; color: var(--soft); }
-.actions { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; }
-.button { display: inline-block; padding: .45rem 1rem; border: 1px solid var(--line); border-radius: 8px; background: var(--paper); color: var(--ink); font: inherit; font-size: .9375rem; font-weight: 600; text-decoration: none; cursor: pointer; white-space: nowrap; }
-.button:hover { border-color: var(--accent); }
-.primary { border-color: var(--accent); background: var(--accent); color: var(--on-accent); }
-.primary:hover { filter: brightness(1.08); }
 
 main { flex: 1; width: 100%; max-width: 72rem; margin: 0 auto; padding: 1.5rem; }
 main.wide { max-width: none; }
 .note { margin: 1rem 0 0; color: var(--soft); font-size: .9375rem; }
-.problem { color: var(--bad); margin: 0; }
-.card { max-width: 30rem; margin: 10vh auto; padding: 2rem; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; text-align: center; }
-.card .icon { width: 3.5rem; height: 3.5rem; margin: 0 auto 1rem; }
-.card h1 { font-size: 1.35rem; }
-.card p { margin: .5rem 0 0; color: var(--soft); }
-.card .actions { justify-content: center; margin-top: 1.25rem; }
-form { display: grid; gap: .6rem; margin-top: 1.25rem; text-align: left; }
-form label { font-weight: 600; font-size: .9375rem; }
-form input { width: 100%; padding: .55rem .75rem; border: 1px solid var(--line); border-radius: 8px; background: var(--ground); color: inherit; font: inherit; }
-form .button { margin-top: .4rem; }
+.card .actions { margin-top: 1.25rem; }
 
 .picture { display: flex; flex-direction: column; align-items: center; gap: .75rem; }
 .picture img { display: block; margin: auto; background: repeating-conic-gradient(color-mix(in srgb, var(--ink) 7%, var(--paper)) 0 25%, var(--paper) 0 50%) 0 0/20px 20px; }
@@ -52,14 +35,14 @@ audio { width: 100%; }
 .sheet { background: var(--paper); border: 1px solid var(--line); border-radius: 10px; overflow: hidden; }
 .code { margin: 0; padding: .9rem 0; overflow-x: auto; font: .8125rem/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; tab-size: 4; counter-reset: line; }
 .line { display: block; min-height: 1.6em; padding: 0 1.25rem 0 4.25rem; min-width: max-content; counter-increment: line; }
-.line::before { content: counter(line); position: sticky; left: 0; float: left; width: 3.5rem; margin-left: -4.25rem; padding-right: .75rem; text-align: right; color: var(--comment); background: var(--paper); user-select: none; }
+.line::before { content: counter(line); position: sticky; left: 0; float: left; width: 3.5rem; margin-left: -4.25rem; padding-right: .75rem; text-align: right; color: var(--soft); background: var(--paper); user-select: none; }
 .plain .code { white-space: pre-wrap; overflow-wrap: anywhere; }
 .plain .line { min-width: 0; }
 .hljs-keyword, .hljs-literal, .hljs-selector-tag, .hljs-doctag, .hljs-meta .hljs-keyword { color: var(--keyword); }
 .hljs-string, .hljs-regexp, .hljs-addition, .hljs-meta .hljs-string, .hljs-code { color: var(--string); }
 .hljs-number, .hljs-symbol, .hljs-bullet, .hljs-link, .hljs-template-variable, .hljs-variable { color: var(--number); }
-.hljs-title, .hljs-name, .hljs-section, .hljs-attr, .hljs-attribute, .hljs-built_in, .hljs-type, .hljs-selector-id, .hljs-selector-class { color: var(--name); }
-.hljs-comment, .hljs-quote, .hljs-meta { color: var(--comment); }
+.hljs-title, .hljs-name, .hljs-section, .hljs-attr, .hljs-attribute, .hljs-built_in, .hljs-type, .hljs-selector-id, .hljs-selector-class { color: var(--accent); }
+.hljs-comment, .hljs-quote, .hljs-meta { color: var(--soft); }
 .hljs-deletion { color: var(--bad); }
 .hljs-emphasis { font-style: italic; }
 .hljs-strong, .hljs-section { font-weight: 700; }

@@ -62,6 +62,9 @@ describe('GET of a file', () => {
   test.each([
     ['page.html', 'text/html', 'sandbox'],
     ['draw.SVG', 'image/svg+xml', 'sandbox'],
+    ['data.json', 'application/json', 'sandbox'],
+    ['script.mjs', 'text/javascript', 'sandbox'],
+    ['paper.pdf', 'application/pdf', undefined],
     ['photo.jpg', 'image/jpeg', undefined],
     ['.bashrc', 'application/octet-stream', undefined],
     ['no ending', 'application/octet-stream', undefined],
