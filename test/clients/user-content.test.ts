@@ -128,9 +128,10 @@ describe('a file of the drive in the application', () => {
       script.src = ${address};
       document.head.append(script);
     })`;
-    expect(await page().evaluate(added)).toBe('refused');
+    const asScript = await page().evaluate(added);
     const registered = `navigator.serviceWorker.register(${address}).then(() => 'ran', () => 'refused')`;
-    expect(await page().evaluate(registered)).toBe('refused');
+    const asWorker = await page().evaluate(registered);
+    expect([asScript, asWorker]).toEqual(['refused', 'refused']);
     await expectNothingRan();
   });
 });
