@@ -20,6 +20,10 @@ const PACKAGES = [
   { name: 'chromium', program: 'chromium', project: 'clients' },
   { name: 'chromium-headless-shell', program: 'chromium-headless-shell', project: 'clients' },
   { name: 'bsdutils', program: 'script', project: 'clients' },
+  { name: 'zsh', program: 'zsh', project: 'clients' },
+  { name: 'fish', program: 'fish', project: 'clients' },
+  { name: 'man-db', program: 'man', project: 'clients' },
+  { name: 'groff-base', program: 'groff', project: 'clients' },
   { name: 'unzip', program: 'unzip', project: 'integration' },
   { name: 'redis-server', program: 'redis-server', project: 'integration' },
 ];

@@ -99,6 +99,7 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     health: () => healthOf(gauges()),
     openRoute: (exchange) => webApp?.serve(exchange) ?? links?.(exchange),
     log,
+    isLoggingRequests: config.logRequests,
     ownRoute: (exchange, access) => handleApi(exchange, driveOf(access)),
     handle: (exchange, access) => handleDav(exchange, driveOf(access)),
   });

@@ -15,7 +15,8 @@ const FIXED = {
   cacheDirectory: 'cache-dir',
   writeMode: 'write-mode',
   redisUrl: 'redis',
-} as const satisfies Readonly<Record<Exclude<keyof Config, 'tls' | 'users' | 'drives'>, string>>;
+  logRequests: 'log-requests',
+} as const satisfies Readonly<Record<Exclude<keyof Config, 'tls' | 'users' | 'drives' | 'log'>, string>>;
 
 /**
  * Replaces the users and the certificate of a running gateway by those of `next`. Returns the other settings that differ:

@@ -1,21 +1,31 @@
+import type { LogConfig } from '../config/configuration.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Log, LogFields } from '../util/log.ts';
 
 /** How long a line of level `info` waits for others, in ms: a busy gateway writes thousands a second. */
 const INFO_MS = 20;
 
+/** Levels from the least to the most important. */
+const LEVELS = ['info', 'warn', 'error'] as const;
+
 /**
- * Writes one line per event to standard error: time, level, event, and the fields as `name=value`. Lines go out together
- * in one system call: those of one turn of the event loop, and lines of level `info` of a few turns. A kill loses only
- * the latter.
+ * Writes one line per event to standard error: time, level, event, and the fields as `name=value`, or all of them as
+ * JSON. Lines go out together in one system call: those of one turn of the event loop, and lines of level `info` of a few
+ * turns. A kill loses only the latter.
  */
 class TerminalLog implements Log {
   #pending = '';
+  #config: LogConfig = { level: 'info', format: 'text' };
 
   constructor(private readonly output: NodeJS.WritableStream) {
     process.on('exit', () => this.#flush());
     // The reader may have ended, like `tee` after Ctrl+C. davgate still has to drain.
     output.on('error', () => undefined);
+  }
+
+  /** Changes the level and the form of the lines that follow. */
+  configure(config: LogConfig): void {
+    this.#config = config;
   }
 
   info(event: string, fields?: LogFields): void {
@@ -31,14 +41,14 @@ class TerminalLog implements Log {
   }
 
   #add(level: keyof Log, event: string, fields: LogFields = {}): void {
+    if (LEVELS.indexOf(level) < LEVELS.indexOf(this.#config.level)) return;
     const time = new Date(systemClock.now()).toISOString();
-    let texts = '';
-    for (const [name, value] of Object.entries(fields))
-      if (value !== undefined)
-        texts += ` ${name}=${typeof value === 'string' ? JSON.stringify(value) : value}`;
     if (level !== 'info') setImmediate(() => this.#flush());
     else if (this.#pending === '') void systemClock.sleep(INFO_MS).then(() => this.#flush());
-    this.#pending += `${time} ${level} ${event}${texts}\n`;
+    this.#pending +=
+      this.#config.format === 'json'
+        ? `${JSON.stringify({ time, level, event, ...fields })}\n`
+        : `${time} ${level} ${event}${textOf(fields)}\n`;
   }
 
   #flush(): void {
@@ -48,5 +58,12 @@ class TerminalLog implements Log {
   }
 }
 
+function textOf(fields: LogFields): string {
+  let texts = '';
+  for (const [name, value] of Object.entries(fields))
+    if (value !== undefined) texts += ` ${name}=${typeof value === 'string' ? JSON.stringify(value) : value}`;
+  return texts;
+}
+
 /** The log of the `davgate` command. */
-export const terminalLog: Log = new TerminalLog(process.stderr);
+export const terminalLog = new TerminalLog(process.stderr);

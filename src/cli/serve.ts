@@ -2,10 +2,10 @@ import type { Gateway } from '../app/gateway.ts';
 import { type Config, resolveConfig } from '../config/configuration.ts';
 import { embeddedDrives } from '../config/drive-config.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
+import type { Settings } from '../config/settings.ts';
 import { loadServiceThread } from '../service/embedded.ts';
 import { memoryBytes } from '../util/memory.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
-import { settingsOfArguments } from './arguments.ts';
 import { keepCompiledCode } from './compile-cache.ts';
 import { boundHeapGrowth } from './heap-growth.ts';
 import { loadSettings } from './load-settings.ts';
@@ -16,13 +16,17 @@ import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 import { startWarnings } from './start-warnings.ts';
 
 /** `davgate [serve]`: serves the drive until a signal stops it. Resolves when it has drained. */
-export async function serve(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
-  const flags = settingsOfArguments(args);
+export async function serve(
+  flags: Settings,
+  environment: NodeJS.ProcessEnv,
+  { isJson }: { readonly isJson: boolean },
+): Promise<void> {
   const read = async () => {
     const { settings, file } = await loadSettings(flags, environment);
     return { config: resolveConfig(settings, file, environment, PACKAGE_ROOT), file };
   };
   const { config, file } = await read();
+  terminalLog.configure(config.log);
   keepCompiledCode(config.cacheDirectory);
   boundHeapGrowth(memoryBytes());
   const hasStarted = endWhenAskedWhileStarting();
@@ -34,7 +38,12 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
   const stopped = untilAskedToStop(reloading(gateway, async () => (await read()).config));
   hasStarted();
   for (const warning of startWarnings(flags, config)) terminalLog.warn(warning);
-  console.log(mountHelp({ ...placesOf(config, gateway), entry: entryOf(config, gateway, file?.origin) }));
+  const places = placesOf(config, gateway);
+  console.log(
+    isJson
+      ? JSON.stringify({ ...places, ...loginOf(config, gateway), pid: process.pid })
+      : mountHelp({ ...places, entry: entryOf(config, gateway, file?.origin) }),
+  );
   await stopped;
   await gateway.close();
 }
@@ -50,7 +59,9 @@ function reloading(gateway: Gateway, read: () => Promise<Config>): () => void {
 /** Reloads the configuration. An unusable one is logged, and the previous one stays in force. */
 async function reload(gateway: Gateway, read: () => Promise<Config>): Promise<void> {
   try {
-    const waiting = await gateway.reload(await read());
+    const config = await read();
+    const waiting = await gateway.reload(config);
+    terminalLog.configure(config.log);
     terminalLog.info('configuration reloaded');
     if (waiting.length > 0)
       terminalLog.warn('some settings change only at the next start', {
@@ -80,6 +91,14 @@ function entryOf({ users, drives }: Config, { madeUpPassword }: Gateway, file: s
   const isOfFile = file !== undefined && (users.length > 1 || sole.passwordHash !== undefined);
   if (isOfFile) return { kind: 'table', users: users.length, drives: drives.length, file };
   return { kind: 'user', name: sole.name, password: '(the one you set)' };
+}
+
+/** Returns the users for a script, and where to find the password that davgate made. */
+function loginOf({ users }: Config, { madeUpPassword }: Gateway) {
+  return {
+    users: users?.map(({ name }) => name) ?? [],
+    ...(madeUpPassword && { passwordFile: madeUpPassword.file }),
+  };
 }
 
 /** Shows a new password once, on a terminal only: other standard outputs are logged. */

@@ -1,32 +1,12 @@
 import { type CheckProgress, checkService } from '../service/admin/check.ts';
 import { elapsedMs, systemClock } from '../util/clock.ts';
-import { optionsOf } from './arguments.ts';
 import { serviceDirectory } from './service-directory.ts';
-
-const HELP = `Checks every block and every row of a stopped storage service, and changes nothing.
-
-Usage: davgate service check [--data DIR]
-
-  --data DIR  its files; default $XDG_DATA_HOME/davgate-service. A drive's embedded service keeps them in
-              DATA-DIR/service
-
-Prints one line per damaged item on standard output, with its account, path and revision, and its progress on standard
-error. Exit code 0: no damage; 1: damage was found; 2: the check could not be run.
-`;
 
 /** Time between two lines of progress, in ms. */
 const PROGRESS_MS = 5000;
 
 /** `davgate service check`: returns the exit code. */
-export async function serviceCheckCommand(
-  args: readonly string[],
-  environment: NodeJS.ProcessEnv,
-): Promise<number> {
-  const { data, help } = valuesOf(args);
-  if (help) {
-    console.log(HELP);
-    return 0;
-  }
+export async function serviceCheckCommand(data: unknown, environment: NodeJS.ProcessEnv): Promise<number> {
   const dataDirectory = serviceDirectory(data, environment);
   let damages = 0;
   let progress: CheckProgress = { blocks: 0, bytes: 0, totalBlocks: 0, totalBytes: 0 };
@@ -55,9 +35,4 @@ export async function serviceCheckCommand(
 
 function sizeOf(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
-}
-
-function valuesOf(args: readonly string[]) {
-  const options = { data: { type: 'string' }, help: { type: 'boolean' } } as const;
-  return optionsOf('service check', args, options).values;
 }

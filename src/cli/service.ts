@@ -1,53 +1,34 @@
 import { parseAddress, parseUrl, trustedProxiesOf } from '../config/address.ts';
-import { ConfigError } from '../config/settings.ts';
-import {
-  FaultSettingError,
-  type FaultSettings,
-  faultsHelp,
-  parseFaults,
-} from '../service/faults/switches.ts';
+import { logOf } from '../config/configuration.ts';
+import { ConfigError, type Setting, type SettingName, type Settings } from '../config/settings.ts';
+import { FaultSettingError, type FaultSettings, parseFaults } from '../service/faults/switches.ts';
 import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
 import { systemClock } from '../util/clock.ts';
-import { optionsOf } from './arguments.ts';
 import { terminalLog } from './log.ts';
-import { ADMIN_WORDS, adminCommand } from './service-admin/admin.ts';
 import { serviceDirectory } from './service-directory.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 
-const HELP = `The embedded storage service alone: the API over a local folder.
-
-Usage: davgate service [--listen HOST:PORT] [--data DIR] [--tls-cert FILE --tls-key FILE] [--content-listen HOST:PORT]
-                       [--public-url URL] [--content-public-url URL] [--trusted-proxy CIDR] [--fault NAME=NUMBER]...
-       davgate service app|account|token --help     manages its apps, accounts and tokens
-       davgate service check --help                 looks for damage in its files
-
-  --listen HOST:PORT  where to serve; default 127.0.0.1:8766. It plays the base, content and notify roles
-  --tls-cert FILE     serve https with this certificate (PEM); SIGHUP makes davgate read it again
-  --tls-key FILE      the certificate's private key (PEM)
-  --content-listen HOST:PORT
-                      a second address, for functions that carry file bytes (content_url). Each address then rejects the
-                      functions of the other, as the real service's hosts do
-  --public-url URL    the address at which people reach the service; shared links begin with it. Default: the
-                      --listen address, with this machine's name for 0.0.0.0
-  --content-public-url URL
-                      the address at which clients reach --content-listen behind a reverse proxy; temporary links begin
-                      with it. Default: --public-url
-  --data DIR          directory of its files; default $XDG_DATA_HOME/davgate-service
-  --trusted-proxy CIDR  reverse proxies whose forwarding headers are trusted, as networks separated by commas
-  --fault NAME=NUMBER a fault to inject, for tests of a client; repeatable
-
-Faults, all 0 (off) by default. A call that downloads is a read, one that changes something a write, any other metadata.
-Shares go from 0 to 1:
-${faultsHelp()}
-`;
+/** Values of the options of `davgate service`. */
+export interface ServiceValues {
+  readonly listen?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly contentListen?: string;
+  readonly publicUrl?: string;
+  readonly contentPublicUrl?: string;
+  readonly data?: string;
+  readonly trustedProxy?: string;
+  readonly fault?: readonly string[];
+  readonly logLevel?: string;
+  readonly logFormat?: string;
+  readonly json?: boolean;
+}
 
 /** `davgate service`: prints addresses, app and token, and serves the API until a signal stops it. */
-export async function serviceCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
-  if (ADMIN_WORDS.includes(args[0] ?? '')) return adminCommand(args, environment);
-  const values = valuesOf(args);
-  const { listen, data, fault, help, 'trusted-proxy': proxy } = values;
-  if (help) return console.log(HELP);
+export async function serviceCommand(values: ServiceValues, environment: NodeJS.ProcessEnv): Promise<void> {
+  const { listen, data, fault, trustedProxy } = values;
   const addresses = addressesOf(values);
+  terminalLog.configure(logOf(logSettings(values)));
   const hasStarted = endWhenAskedWhileStarting();
   const service = await startService({
     dataDirectory: serviceDirectory(data, environment),
@@ -56,30 +37,50 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
     clock: systemClock,
     log: terminalLog,
     trustedProxies: trustedProxiesOf(
-      proxy === undefined ? undefined : { text: proxy, origin: '--trusted-proxy' },
+      trustedProxy === undefined ? undefined : { text: trustedProxy, origin: '--trusted-proxy' },
     ),
     faults: faultsOf(fault ?? []),
   });
   const contentUrl = addresses.contentPublicUrl ?? service.contentUrl;
-  const { email, password, appKey, appSecret, token, refreshToken } = await service.provision();
+  const login = await service.provision();
   // Before the start is announced: a program that waits for the announcement may stop the service at once.
   const stopped = untilAskedToStop(addresses.tls ? () => renewCertificate(service) : noteNothingToReload);
   hasStarted();
-  console.log(`
-The storage service is at  ${service.url}
-  ${rolesOf(service.url, contentUrl)}
+  console.log(
+    values.json
+      ? JSON.stringify({ url: service.url, contentUrl, ...login, pid: process.pid })
+      : startText(service.url, contentUrl, login),
+  );
+  await stopped;
+  await service.close();
+}
+
+function logSettings({ logLevel, logFormat }: ServiceValues): Settings {
+  const settings = new Map<SettingName, Setting>();
+  if (logLevel !== undefined) settings.set('log-level', { text: logLevel, origin: '--log-level' });
+  if (logFormat !== undefined) settings.set('log-format', { text: logFormat, origin: '--log-format' });
+  return settings;
+}
+
+function startText(
+  url: string,
+  contentUrl: string,
+  login: Awaited<ReturnType<RunningService['provision']>>,
+): string {
+  const { email, password, appKey, appSecret, token, refreshToken } = login;
+  return `
+The storage service is at  ${url}
+  ${rolesOf(url, contentUrl)}
   sign-in        ${email}  ${password ?? '(the password that was set)'}
   app key        ${appKey}
   app secret     ${appSecret}
   access token   ${token}
   refresh token  ${refreshToken}
 
-A drive on it:  DAVGATE_TOKEN=${token} davgate --api-url ${service.url}${contentFlag(service.url, contentUrl)}
+A drive on it:  DAVGATE_TOKEN=${token} davgate --api-url ${url}${contentFlag(url, contentUrl)}
 
 Press Ctrl+C to stop.
-`);
-  await stopped;
-  await service.close();
+`;
 }
 
 /** Answers SIGHUP without a certificate: a service manager's `reload` sends it, and must not end the service. */
@@ -109,46 +110,16 @@ function contentFlag(url: string, contentUrl: string): string {
   return contentUrl === url ? '' : ` --content-url ${contentUrl}`;
 }
 
-interface Values {
-  readonly listen?: string | undefined;
-  readonly 'tls-cert'?: string | undefined;
-  readonly 'tls-key'?: string | undefined;
-  readonly 'content-listen'?: string | undefined;
-  readonly 'public-url'?: string | undefined;
-  readonly 'content-public-url'?: string | undefined;
-  readonly data?: string | undefined;
-  readonly 'trusted-proxy'?: string | undefined;
-  readonly fault?: string[] | undefined;
-  readonly help?: boolean | undefined;
-}
-
-function valuesOf(args: readonly string[]): Values {
-  const options = {
-    listen: { type: 'string' },
-    'tls-cert': { type: 'string' },
-    'tls-key': { type: 'string' },
-    'content-listen': { type: 'string' },
-    'public-url': { type: 'string' },
-    'content-public-url': { type: 'string' },
-    data: { type: 'string' },
-    'trusted-proxy': { type: 'string' },
-    fault: { type: 'string', multiple: true },
-    help: { type: 'boolean' },
-  } as const;
-  return optionsOf('service', args, options).values;
-}
-
 /** Throws `ConfigError`. */
 function addressesOf(
-  values: Values,
+  values: ServiceValues,
 ): Pick<ServiceOptions, 'contentListen' | 'contentPublicUrl' | 'publicUrl' | 'tls'> {
-  const [certFile, keyFile] = [values['tls-cert'], values['tls-key']];
+  const { tlsCert: certFile, tlsKey: keyFile } = values;
   if (certFile !== undefined && keyFile === undefined)
     throw new ConfigError('--tls-cert: a certificate without its key; give --tls-key too');
   if (keyFile !== undefined && certFile === undefined)
     throw new ConfigError('--tls-key: a key without its certificate; give --tls-cert too');
-  const [content, publicUrl] = [values['content-listen'], values['public-url']];
-  const contentPublicUrl = values['content-public-url'];
+  const { contentListen: content, publicUrl, contentPublicUrl } = values;
   return {
     ...(certFile !== undefined && keyFile !== undefined && { tls: { certFile, keyFile } }),
     ...(content !== undefined && {

@@ -16,6 +16,14 @@ export async function readSecret(): Promise<string | undefined> {
   });
 }
 
+/** Returns the password on standard input, for `--password-stdin`. Throws `ConfigError` without one. */
+export async function readPassword(): Promise<string> {
+  const password = await readSecret();
+  if (password === undefined)
+    throw new ConfigError('--password-stdin: standard input contains no password; type or pipe one');
+  return password;
+}
+
 async function firstLine(): Promise<string | undefined> {
   for await (const line of createInterface({ input: process.stdin })) return line;
   return undefined;

@@ -34,16 +34,26 @@ export interface ConfigFile {
 }
 
 /** Keys of a user: the source of the checks and of the schema. */
-const USER_KEYS = [
-  { name: 'name', isRequired: true, help: 'the name to log in with; without a colon' },
-  { name: 'password', isRequired: false, help: 'the password in clear text' },
-  { name: 'password-hash', isRequired: false, help: 'the hash that davgate hash-password prints' },
-  { name: 'drive', isRequired: true, help: 'the name of the drive' },
-  { name: 'read-only', isRequired: false, help: 'true: the user can read everything and change nothing' },
+export const USER_KEYS = [
+  { name: 'name', isRequired: true, type: 'string', help: 'the name to log in with; without a colon' },
+  { name: 'password', isRequired: false, type: 'string', help: 'the password in clear text' },
+  {
+    name: 'password-hash',
+    isRequired: false,
+    type: 'string',
+    help: 'the hash that davgate hash-password prints',
+  },
+  { name: 'drive', isRequired: true, type: 'string', help: 'the name of the drive' },
+  {
+    name: 'read-only',
+    isRequired: false,
+    type: 'boolean',
+    help: 'true: the user can read everything and change nothing',
+  },
 ] as const;
 
 /** Keys beside the settings at the top of a file. */
-const TOP_KEYS = {
+export const TOP_KEYS = {
   /** Tells an editor the schema of the file. */
   schema: '$schema',
   drives: 'drives',
@@ -51,7 +61,7 @@ const TOP_KEYS = {
 } as const;
 
 /** Form of a drive's name. */
-const DRIVE_NAME = /^[\w-]{1,64}$/;
+export const DRIVE_NAME = /^[\w-]{1,64}$/;
 
 const FILE_SETTINGS: ReadonlySet<SettingName> = new Set(
   OPTIONS.map(({ name }) => name).filter((name) => name !== 'config'),

@@ -32,9 +32,19 @@ export interface Config {
   readonly writeMode: 'through' | 'back';
   /** The Redis with the state that several gateways share; `undefined`: the state is in the data directory. */
   readonly redisUrl: string | undefined;
+  readonly log: LogConfig;
+  /** Whether each request is logged. */
+  readonly logRequests: boolean;
   readonly drives: readonly DriveConfig[];
   /** `undefined`: everyone may use the first drive. */
   readonly users: readonly UserConfig[] | undefined;
+}
+
+/** The lines of the log. */
+export interface LogConfig {
+  /** The least important level that is written. */
+  readonly level: 'info' | 'warn' | 'error';
+  readonly format: 'text' | 'json';
 }
 
 /** Combines the settings with those of a configuration file, checks them and fills in the defaults. Throws `ConfigError`. */
@@ -56,6 +66,8 @@ export function resolveConfig(
       resolve(settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot)),
     writeMode: () => writeModeOf(settings),
     redisUrl: () => redisUrlOf(settings.get('redis')),
+    log: () => logOf(settings),
+    logRequests: () => oneOf(settings.get('log-requests'), ['on', 'off']) === 'on',
     drives: () => drivesOf(settings, file, dataDirectory),
   });
   return { ...config, users: usersOf(settings, file, config.listen, config.drives) };
@@ -72,6 +84,14 @@ function drivesOf(
   return collectAll(
     file.drives.map((drive) => () => driveOf(drive.name, new Map([...shared, ...drive.settings]), undefined)),
   );
+}
+
+/** Returns the settings of the log. Throws `ConfigError`. */
+export function logOf(settings: Settings): LogConfig {
+  return {
+    level: oneOf(settings.get('log-level'), ['info', 'warn', 'error']),
+    format: oneOf(settings.get('log-format'), ['text', 'json']),
+  };
 }
 
 /** Returns the directory of everything durable. */

@@ -1,4 +1,3 @@
-import { largest } from '../util/extremes.ts';
 import { similarTo } from '../util/similar.ts';
 
 /** Settings that cannot be used. */
@@ -8,7 +7,7 @@ export class ConfigError extends Error {
   readonly problems: readonly string[];
 
   constructor(first: string, ...more: readonly string[]) {
-    super(more.length === 0 ? first : `${first} (and ${more.length} more)`);
+    super(more.length === 0 ? first : `${first} (and ${more.length} more: davgate config check lists them)`);
     this.problems = [first, ...more];
   }
 }
@@ -21,6 +20,10 @@ interface Option {
   readonly value?: string;
   /** `false` for a secret, which may come only from the environment or a file: command lines are public. */
   readonly flag?: false;
+  /** Whether no output may show the value. */
+  readonly isSecret?: true;
+  /** The value without the setting, if it is always the same. */
+  readonly default?: string;
   readonly help: string;
 }
 
@@ -30,7 +33,8 @@ export const OPTIONS = [
     name: 'listen',
     variable: 'DAVGATE_LISTEN',
     value: 'HOST:PORT',
-    help: 'where to serve; default 127.0.0.1:8765',
+    default: '127.0.0.1:8765',
+    help: 'where to serve',
   },
   {
     name: 'api-url',
@@ -50,7 +54,13 @@ export const OPTIONS = [
     value: 'URL',
     help: "the service's notify_url, for long polls; default: the api-url, or the public service's",
   },
-  { name: 'token', variable: 'DAVGATE_TOKEN', value: 'T', help: 'a fixed access token' },
+  {
+    name: 'token',
+    variable: 'DAVGATE_TOKEN',
+    value: 'T',
+    isSecret: true,
+    help: 'a fixed access token',
+  },
   {
     name: 'token-file',
     variable: 'DAVGATE_TOKEN_FILE',
@@ -69,6 +79,7 @@ export const OPTIONS = [
     variable: 'DAVGATE_APP_SECRET',
     value: 'SECRET',
     flag: false,
+    isSecret: true,
     help: "the app's secret; not needed if the refresh token was issued to a public client",
   },
   {
@@ -76,6 +87,7 @@ export const OPTIONS = [
     variable: 'DAVGATE_REFRESH_TOKEN',
     value: 'TOKEN',
     flag: false,
+    isSecret: true,
     help: 'a long-lived refresh token',
   },
   {
@@ -94,12 +106,14 @@ export const OPTIONS = [
     name: 'user',
     variable: 'DAVGATE_USER',
     value: 'NAME',
-    help: 'the user who may mount the drive; default davgate',
+    default: 'davgate',
+    help: 'the user who may mount the drive',
   },
   {
     name: 'password',
     variable: 'DAVGATE_PASSWORD',
     value: 'P',
+    isSecret: true,
     help: "that user's password; default: davgate makes one and stores it in the data directory",
   },
   {
@@ -159,7 +173,8 @@ export const OPTIONS = [
     name: 'delete',
     variable: 'DAVGATE_DELETE',
     value: 'auto|permanent|trash',
-    help: 'what DELETE does; auto (default) deletes permanently where account and token allow it, else moves to the trash',
+    default: 'auto',
+    help: 'what DELETE does; auto deletes permanently where account and token allow it, else moves to the trash',
   },
   {
     name: 'read-only',
@@ -170,7 +185,8 @@ export const OPTIONS = [
     name: 'write-mode',
     variable: 'DAVGATE_WRITE_MODE',
     value: 'through|back',
-    help: 'when a write is acknowledged: when the service has it (through, default), or when it is in a journal on this disk (back)',
+    default: 'through',
+    help: 'when a write is acknowledged: when the service has it (through), or when it is in a journal on this disk (back)',
   },
   {
     name: 'config',
@@ -183,6 +199,27 @@ export const OPTIONS = [
     variable: 'DAVGATE_REDIS_URL',
     value: 'URL',
     help: 'Redis in which several gateways share locks and properties: redis[s]://[USER:PASSWORD@]HOST[:PORT][/NUMBER]',
+  },
+  {
+    name: 'log-level',
+    variable: 'DAVGATE_LOG_LEVEL',
+    value: 'info|warn|error',
+    default: 'info',
+    help: 'the least important lines that are logged',
+  },
+  {
+    name: 'log-format',
+    variable: 'DAVGATE_LOG_FORMAT',
+    value: 'text|json',
+    default: 'text',
+    help: 'the form of a line of the log',
+  },
+  {
+    name: 'log-requests',
+    variable: 'DAVGATE_LOG_REQUESTS',
+    value: 'on|off',
+    default: 'on',
+    help: 'whether each request is logged, in a line of the level info',
   },
 ] as const satisfies readonly Option[];
 
@@ -244,7 +281,7 @@ function meantVariable(variable: string): string {
   const words = OPTIONS.map((option) => option.variable.slice(VARIABLE_PREFIX.length));
   const word = similarTo(variable.slice(VARIABLE_PREFIX.length), words);
   return word === undefined
-    ? '; davgate --help lists the variables'
+    ? '; davgate serve --help lists the variables'
     : ` (did you mean "${VARIABLE_PREFIX}${word}"?)`;
 }
 
@@ -269,17 +306,9 @@ export function refuseUnsayable({ text, origin }: Setting): void {
     );
 }
 
-/** Returns the option list of `davgate --help`. */
-export function optionsHelp(): string {
-  const rows = OPTIONS.map((option: Option) => {
-    const flag = option.flag === false ? '' : `--${option.name}${option.value ? ` ${option.value}` : ''}`;
-    return {
-      flag: flag || option.variable,
-      help: flag ? `${option.help} [${option.variable}]` : option.help,
-    };
-  });
-  const width = largest(rows.map((row) => row.flag.length));
-  return rows.map((row) => `  ${row.flag.padEnd(width)}  ${row.help}`).join('\n');
+/** Returns the explanation of a setting, with its default. */
+export function helpOf({ help, ...option }: (typeof OPTIONS)[number]): string {
+  return 'default' in option ? `${help}; default ${option.default}` : help;
 }
 
 /** Returns whether a switch is on. Throws `ConfigError`. */

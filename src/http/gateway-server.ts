@@ -50,6 +50,8 @@ export interface GatewayServerOptions {
   /** Answers an admitted request below `/.davgate/`; returns `undefined` for paths that it does not serve. */
   readonly ownRoute?: OwnRoute;
   readonly log: Log;
+  /** Whether each request is logged; the default is `true`. */
+  readonly isLoggingRequests?: boolean;
   /** Facts for `/.davgate/healthz`, for this machine and for users. */
   readonly health?: () => Health;
   /** Served at `/.davgate/metrics`, to this machine and to users. */
@@ -116,7 +118,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
     log,
     handle: (exchange) => admit(exchange, rules),
     handled(exchange) {
-      logAccess(exchange, { clock, log });
+      if (options.isLoggingRequests ?? true) logAccess(exchange, { clock, log });
       if (metrics && !exchange.isMonitoring) count(exchange, metrics, clock);
     },
     connected: (socket) => metrics?.connected(socket),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Program, runProgram, spawnProgram, startProgram } from '../support/program.ts';
+import { matchOutput, type Program, runProgram, spawnProgram, startProgram } from '../support/program.ts';
 import { freePort } from '../support/redis.ts';
 
 let home: string;
@@ -37,8 +37,8 @@ describe('a start that fails', () => {
   });
 
   test('an unknown command ends with exit code 2 and a pointer to davgate --help', async () => {
-    const { code, output } = await runProgram(['mount']);
-    expect([code, output]).toEqual([2, 'davgate: mount: no such command; davgate --help lists them\n']);
+    const { code, output } = await runProgram(['hurry']);
+    expect([code, output]).toEqual([2, 'davgate: hurry: no such command; davgate --help lists them\n']);
   });
 
   test('an unknown variable of davgate ends the start with exit code 2 and its name', async () => {
@@ -202,10 +202,6 @@ describe('davgate hash-password', () => {
       code: 0,
       stdout: expect.stringMatching(/^scrypt\$\S+\n$/),
     });
-    expect(await hashing('', '--help')).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('Usage: '),
-    });
   });
 
   test.each([
@@ -223,9 +219,38 @@ describe('davgate hash-password', () => {
   );
 });
 
-test.each(['--help', '-h', 'help'])('davgate %s lists the options, with exit code 0', async (word) => {
+test.each(['--help', '-h', 'help'])('davgate %s lists the commands, with exit code 0', async (word) => {
   const help = await runProgram([word]);
-  expect([help.code, help.output]).toEqual([0, expect.stringContaining('--listen HOST:PORT')]);
+  expect([help.code, help.output]).toEqual([0, expect.stringContaining('hash a password')]);
+});
+
+test('davgate whose help is read by head ends with exit code 0 and without an error', async () => {
+  const program = 'node dist/cli/main.js serve --help; echo "code $?" >&2';
+  const { output } = await command('sh', ['-c', `(${program}) | head -1`]);
+  expect(output.split('\n').sort()).toEqual(['', 'Usage: davgate serve [options]', 'code 0']);
+});
+
+test('davgate --json prints one line of JSON when it is ready, with the address that serves', async () => {
+  const { child, output } = spawnProgram([
+    ...['--listen', '127.0.0.1:0', '--data-dir', join(home, 'json'), '--json'],
+    ...['--log-format', 'json', '--log-requests', 'off'],
+  ]);
+  const line = await matchOutput(child, output, /^\{"url".*\}$/m);
+  const ready: unknown = JSON.parse(line);
+  expect(ready).toEqual({
+    url: expect.stringMatching(/^http:/),
+    otherUrls: [],
+    certificateNames: [],
+    users: ['davgate'],
+    passwordFile: join(home, 'json', 'password'),
+    pid: child.pid,
+  });
+  const { url } = ready as { url: string };
+  expect((await fetch(url)).status).toBe(401);
+  child.kill('SIGTERM');
+  await once(child, 'close');
+  for (const text of output().trim().split('\n')) expect(() => JSON.parse(text)).not.toThrow();
+  expect(output()).not.toContain('"request"');
 });
 
 test.each(['--version', '-V', 'version'])('davgate %s prints the version, with exit code 0', async (word) => {

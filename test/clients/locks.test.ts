@@ -108,7 +108,7 @@ describe('davgate locks on a data directory of its own', () => {
 test.each([
   [['remove'], /^davgate: locks remove: no locks selected/],
   [['remove', '--data-dir', 'x'], /^davgate: locks remove: no locks selected/],
-  [['remove', '--user'], /^davgate: locks remove: --user needs a value/],
+  [['remove', '--user'], /^davgate: --user: a value is missing; write --user NAME/],
   [['remove', '--path=', '--data-dir', 'x'], /^davgate: locks remove: --path needs a value/],
   [['--delete', 'never'], /^davgate: --delete: "never"/],
 ])('davgate locks %j ends with exit code 2 and the reason', async (words, message) => {

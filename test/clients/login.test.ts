@@ -220,7 +220,7 @@ test('davgate login --remove keeps a login that cannot be revoked, and ends with
 
 test.each([
   [[], /^davgate: login: the app key is missing; give --app-key/],
-  [['--app-kee', 'x'], /^davgate: Unknown option '--app-kee'; davgate login --help lists the options/],
+  [['--app-kee', 'x'], /^davgate: --app-kee: no such option \(did you mean "--app-key"\?\)/],
   [
     ['--app-key', 'x', '--redirect', 'http://example.org/'],
     /^davgate: --redirect: .* is not an address of this machine/,

@@ -1,9 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { OPTIONS } from '../../src/config/settings.ts';
+import { schemaText } from '../../src/cli/config-commands.ts';
+import type { CliCommand } from '../../src/cli/program/cli-command.ts';
+import { createProgram } from '../../src/cli/program/program.ts';
+import { helpOf, OPTIONS } from '../../src/config/settings.ts';
 import { createMetrics } from '../../src/http/metrics.ts';
 import { SWITCHES } from '../../src/service/faults/switches.ts';
 import { PROJECT_ROOT } from '../support/build.ts';
+import { manualPage } from '../support/manual-page.ts';
 
 /** The pages are written by `npm run docs`, which runs this file with `--update`. */
 const page = (name: string) => `../../docs/${name}.md`;
@@ -13,42 +17,49 @@ const cell = (text: string) => text.replaceAll('|', '\\|');
 const code = (text: string) => (text === '' ? '' : `\`${cell(text)}\``);
 const row = (...cells: string[]) => `| ${cells.join(' | ')} |`;
 
-const COMMANDS = [
-  [],
-  ['login'],
-  ['mount'],
-  ['doctor'],
-  ['locks'],
-  ['journal'],
-  ['hash-password'],
-  ['service'],
-  ['service', 'check'],
-  ['service', 'account'],
-  ['service', 'app'],
-  ['service', 'token'],
-];
+/** Returns a command and all below it, without hidden ones. */
+function withChildren(command: CliCommand): readonly CliCommand[] {
+  return [command, ...command.children.filter(({ isHidden }) => !isHidden).flatMap(withChildren)];
+}
+
+/** Returns all commands of davgate. */
+async function allCommands(): Promise<readonly CliCommand[]> {
+  const needs = { environment: {}, say: () => undefined, readPassword: async () => '' };
+  return withChildren(await createProgram(needs, 'all'));
+}
 
 test('docs/reference/cli.md has the help of every command as the built program prints it', async () => {
-  const sections = COMMANDS.map((words) => {
+  const sections = (await allCommands()).map(({ path }) => {
     const program = `${PROJECT_ROOT}/dist/cli/main.js`;
-    const help = execFileSync(process.execPath, [program, ...words, '--help'], { encoding: 'utf8' });
-    return `## ${['davgate', ...words].join(' ')}\n\n\`\`\`\n${help.trim()}\n\`\`\``;
+    const words = [...path.split(' ').slice(1), '--help'];
+    const help = execFileSync(process.execPath, [program, ...words], { encoding: 'utf8' });
+    return `## ${path}\n\n\`\`\`\n${help.trim()}\n\`\`\``;
   });
   const text = `# Command line
 
-What each command prints with \`--help\`. Exit codes: 0 success, 1 failure, 2 settings or arguments that cannot be used. The
-settings of \`davgate serve\` are explained in [settings](config.md).
+What each command prints with \`--help\`; \`man davgate\` has the same in one page. Exit codes: 0 success, 1 failure, 2 settings
+or arguments that cannot be used. The settings of \`davgate serve\` are explained in [settings](config.md).
+
+\`davgate completion bash\`, \`zsh\` or \`fish\` prints the completions for a shell.
 
 ${sections.join('\n\n')}
 `;
   await expect(text).toMatchFileSnapshot(page('reference/cli'));
 });
 
+test('docs/reference/davgate.1 is the manual page of all commands and settings', async () => {
+  await expect(manualPage(await allCommands())).toMatchFileSnapshot('../../docs/reference/davgate.1');
+});
+
+test('docs/reference/config.schema.json is the schema that davgate config schema prints', async () => {
+  await expect(`${schemaText()}\n`).toMatchFileSnapshot('../../docs/reference/config.schema.json');
+});
+
 test('docs/reference/config.md lists every setting with its flag, variable and key', async () => {
   const rows = OPTIONS.map((option) => {
     const value = 'value' in option ? ` ${option.value}` : '';
     const flag = 'flag' in option ? '' : `--${option.name}${value}`;
-    return row(code(option.name), code(flag), code(option.variable), cell(option.help));
+    return row(code(option.name), code(flag), code(option.variable), cell(helpOf(option)));
   });
   const text = `# Settings
 
@@ -60,7 +71,9 @@ ${row('name', 'flag', 'variable', 'meaning')}
 | --- | --- | --- | --- |
 ${rows.join('\n')}
 
-A configuration file may also have \`drives\` and \`users\`: [users and drives](../users-and-drives.md).
+A configuration file may also have \`drives\` and \`users\`: [users and drives](../users-and-drives.md). \`davgate config check\`
+finds all its problems at once, \`davgate config show\` prints the settings in effect and where each comes from, and
+\`davgate config schema\` prints its [JSON schema](config.schema.json).
 `;
   await expect(text).toMatchFileSnapshot(page('reference/config'));
 });

@@ -64,10 +64,11 @@ function configOf(
   drive: Partial<DriveConfig> = {},
   more: Partial<Config> = {},
 ): Config {
-  const { url } = service;
-  const addresses = { apiUrl: url, contentUrl: url, notifyUrl: url };
+  const addresses = { apiUrl: service.url, contentUrl: service.url, notifyUrl: service.url };
   return {
     listen: { host: '127.0.0.1', port: 0 },
+    log: { level: 'info', format: 'text' },
+    logRequests: true,
     crossOrigins: [],
     trustedProxies: new Networks(),
     tls: undefined,

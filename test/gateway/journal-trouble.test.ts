@@ -38,6 +38,8 @@ beforeEach(async () => {
       tls: undefined,
       publicUrl: undefined,
       trustedProxies: new Networks(),
+      log: { level: 'info', format: 'text' },
+      logRequests: true,
       crossOrigins: [],
       dataDirectory: join(directory, 'data'),
       cacheDirectory: join(directory, 'cache'),

@@ -22,6 +22,8 @@ beforeEach(async () => {
   gateway = await startGateway(
     {
       listen: { host: '127.0.0.1', port: 0 },
+      log: { level: 'info', format: 'text' },
+      logRequests: true,
       crossOrigins: [],
       trustedProxies: new Networks(),
       tls: undefined,

@@ -48,6 +48,8 @@ async function deployment(mode: Mode): Promise<Deployment> {
     const gateway = await startGateway(
       {
         listen: { host: '127.0.0.1', port: 0 },
+        log: { level: 'info', format: 'text' },
+        logRequests: true,
         crossOrigins: [],
         trustedProxies: new Networks(),
         tls: undefined,

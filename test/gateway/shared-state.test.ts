@@ -42,6 +42,8 @@ async function startNextGateway(): Promise<void> {
   const log = { ...silentLog, error: (_: string, fields?: LogFields) => void errors.push(fields) };
   const config = {
     listen: { host: '127.0.0.1', port: 0 },
+    log: { level: 'info', format: 'text' } as const,
+    logRequests: true,
     crossOrigins: [],
     trustedProxies: new Networks(),
     tls: undefined,

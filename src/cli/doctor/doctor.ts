@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { type Config, resolveConfig } from '../../config/configuration.ts';
 import { type DriveConfig, embeddedDrives, type RemoteService } from '../../config/drive-config.ts';
+import type { Settings } from '../../config/settings.ts';
 import { startEmbeddedService } from '../../service/embedded.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { PACKAGE_ROOT } from '../../util/package.ts';
-import { settingsOfArguments } from '../arguments.ts';
 import { loadSettings } from '../load-settings.ts';
 import { untilAskedToStop } from '../signals.ts';
 import { isStartFailure } from '../start-failure.ts';
@@ -14,30 +14,17 @@ import { checkMachine } from './machine.ts';
 import { checkNode } from './node.ts';
 import { Report } from './report.ts';
 
-const HELP = `Tests a configuration against this machine and the live service, and says how to fix what fails.
-
-Usage: davgate doctor [options of serve]
-
-Prints one line per check: ok, warn or FAIL, and how to fix it. Works in a folder of its own in the account,
-/.davgate-doctor-…, which it removes at the end, also after Ctrl+C; everything else stays untouched. Tokens are never
-printed. Exit code 0: no check failed; 1: a check failed; 2: the settings cannot be used.
-`;
-
 /** `davgate doctor`: returns the exit code. */
 export async function doctorCommand(
-  args: readonly string[],
+  flags: Settings,
   environment: NodeJS.ProcessEnv,
+  { say, isJson }: { readonly say: (line: string) => void; readonly isJson: boolean },
 ): Promise<number> {
-  if (args.includes('--help')) {
-    console.log(HELP);
-    return 0;
-  }
-  const { settings, file } = await loadSettings(settingsOfArguments(args), environment);
+  const { settings, file } = await loadSettings(flags, environment);
   const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
   const stop = new AbortController();
   void untilAskedToStop().then(() => stop.abort(new Stopped()));
-  const print = (line: string) => console.log(line);
-  const needs = { print, clock: systemClock, nodeVersion: process.version, signal: stop.signal };
+  const needs = { print: say, isJson, clock: systemClock, nodeVersion: process.version, signal: stop.signal };
   return (await examine(config, needs)) ? 0 : 1;
 }
 
@@ -48,6 +35,8 @@ class Stopped extends Error {
 
 export interface ExaminationNeeds {
   readonly print: (line: string) => void;
+  /** Whether all results are printed together, as JSON. */
+  readonly isJson?: boolean;
   readonly clock: Clock;
   /** The running Node's version, like `v24.1.0`. */
   readonly nodeVersion: string;
@@ -58,16 +47,16 @@ export interface ExaminationNeeds {
 /** Runs all checks and prints each result. Returns whether all were run and none failed. */
 export async function examine(
   config: Config,
-  { print, clock, nodeVersion, signal }: ExaminationNeeds,
+  { print, isJson = false, clock, nodeVersion, signal }: ExaminationNeeds,
 ): Promise<boolean> {
-  const report = new Report(print);
+  const report = new Report(isJson ? () => undefined : print);
   report.ok('settings', 'can be used');
   checkNode(nodeVersion, report, clock);
   try {
     const { isRunning } = await checkMachine(config, report, clock);
     for (const drive of config.drives) {
       signal.throwIfAborted();
-      if (config.drives.length > 1) print(`drive ${drive.name}`);
+      if (config.drives.length > 1) report.startDrive(drive.name);
       await checkDrive(drive, { config, isRunning, report, clock, signal });
     }
   } catch (error) {
@@ -75,6 +64,7 @@ export async function examine(
     report.fail('stopped', 'not all checks were run');
   }
   report.end();
+  if (isJson) print(JSON.stringify({ ok: report.failures === 0, checks: report.results }, undefined, 2));
   return report.failures === 0;
 }
 

@@ -5,14 +5,31 @@ type Level = 'ok' | 'warn' | 'FAIL';
 /** Width of the column with a check's subject. */
 const ABOUT_WIDTH = 18;
 
-/** Prints a line for each result, and counts them. */
+/** The result of one check. */
+interface Result {
+  readonly level: 'ok' | 'warn' | 'fail';
+  readonly check: string;
+  /** The drive that was checked; absent if there is only one, and for checks of the machine. */
+  readonly drive?: string;
+  readonly message: string;
+}
+
+/** Prints a line for each result, and keeps them all. */
 export class Report {
+  readonly results: Result[] = [];
+  #drive: string | undefined;
   readonly #counts: Record<Level, number> = { ok: 0, warn: 0, FAIL: 0 };
 
   constructor(private readonly print: (line: string) => void) {}
 
   get failures(): number {
     return this.#counts.FAIL;
+  }
+
+  /** The following results are those of a drive. */
+  startDrive(name: string): void {
+    this.#drive = name;
+    this.print(`drive ${name}`);
   }
 
   ok(about: string, found: string): void {
@@ -36,8 +53,11 @@ export class Report {
   #add(level: Level, about: string, found: string): void {
     this.#counts[level]++;
     // One line per check, whatever characters the service's message contains.
-    const line = `${level.padEnd(5)} ${about.padEnd(ABOUT_WIDTH)} ${found}`;
-    this.print(line.replace(/\p{Cc}+/gu, ' '));
+    const message = found.replace(/\p{Cc}+/gu, ' ');
+    const drive = this.#drive !== undefined && { drive: this.#drive };
+    const result: Result = { level: level === 'FAIL' ? 'fail' : level, check: about, ...drive, message };
+    this.results.push(result);
+    this.print(`${level.padEnd(5)} ${about.padEnd(ABOUT_WIDTH)} ${message}`);
   }
 }
 

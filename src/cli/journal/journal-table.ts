@@ -10,8 +10,7 @@ const ID_LENGTH = 8;
 export function journalTable(writes: readonly KeptWrite[]): string {
   if (writes.length === 0) return 'No pending writes and no lost writes.';
   const hasDrives = new Set(writes.map(({ drive }) => drive)).size > 1;
-  const sorted = [...writes].sort((one, other) => rankOf(one) - rankOf(other));
-  const rows = sorted.map((write) => [
+  const rows = inOrder(writes).map((write) => [
     ...(hasDrives ? [asPlainText(write.drive)] : []),
     write.state,
     idOf(write, writes),
@@ -21,6 +20,20 @@ export function journalTable(writes: readonly KeptWrite[]): string {
     asPlainText(write.reason ?? '-'),
   ]);
   return tableOf([[...(hasDrives ? ['drive'] : []), ...HEAD], ...rows]);
+}
+
+/** Returns the writes as JSON, in the same order. */
+export function journalJson(writes: readonly KeptWrite[]): string {
+  const rows = inOrder(writes).map(({ writtenMs, sizeBytes, ...write }) => ({
+    ...write,
+    bytes: sizeBytes,
+    ...(writtenMs !== undefined && { written: new Date(writtenMs).toISOString() }),
+  }));
+  return JSON.stringify(rows, undefined, 2);
+}
+
+function inOrder(writes: readonly KeptWrite[]): readonly KeptWrite[] {
+  return [...writes].sort((one, other) => rankOf(one) - rankOf(other));
 }
 
 function rankOf({ state }: KeptWrite): number {

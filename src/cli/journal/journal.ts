@@ -4,75 +4,50 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createJournalAdmin, type JournalAdmin, type KeptOutcome } from '../../app/journal-admin.ts';
 import { type Config, controlSocketIn, resolveConfig } from '../../config/configuration.ts';
-import { ConfigError } from '../../config/settings.ts';
+import type { Settings } from '../../config/settings.ts';
 import { StateInUse } from '../../state/errors.ts';
 import type { Journals } from '../../state/journal.ts';
 import { openSqliteJournals } from '../../state/sqlite/journal/journals.ts';
 import { systemClock } from '../../util/clock.ts';
 import { PACKAGE_ROOT } from '../../util/package.ts';
-import { settingsOfArguments } from '../arguments.ts';
 import { ControlClient } from '../control-client.ts';
 import { loadSettings } from '../load-settings.ts';
 import { terminalLog } from '../log.ts';
 import { asPlainText } from '../table.ts';
-import { journalTable } from './journal-table.ts';
+import { journalJson, journalTable } from './journal-table.ts';
 import { askRunningJournal } from './running-journal.ts';
 
-const HELP = `Lists and handles acknowledged writes that are not at the storage service: pending writes, which wait in the journal
-(--write-mode back), and lost writes in the lost-and-found folder, which the service refused or whose record was lost.
-
-Usage: davgate journal [options of serve]                  list the writes: state, id, time, bytes, path, reason
-       davgate journal export ID FILE [options of serve]   copy the content of a write to a new file
-       davgate journal retry ID [options of serve]         send a pending write now, or restore a lost one to its path
-       davgate journal discard ID [options of serve]       delete a write and its content permanently
-
-Reads the data directory (--data-dir) of serve, whether davgate is running or not. An ID may be shortened while it is
-unique. A lost write is restored only if nothing exists at its path; otherwise export it. If davgate is stopped, pending
-writes are sent at the next start.
-
-Exit code 0: done; 1: not done; 2: the settings or arguments cannot be used.
-`;
-
-/** The arguments of each command. */
-const WORDS: Readonly<Record<string, readonly string[]>> = {
-  export: ['ID', 'FILE'],
-  retry: ['ID'],
-  discard: ['ID'],
-};
-
-/** `davgate journal`: lists pending and lost writes, or handles one of them. Returns the exit code. */
-export async function journalCommand(
-  args: readonly string[],
+/** `davgate journal`: lists pending and lost writes. */
+export async function listWrites(
+  flags: Settings,
   environment: NodeJS.ProcessEnv,
-): Promise<number> {
-  if (args.includes('--help')) {
-    console.log(HELP);
-    return 0;
-  }
-  const [first = ''] = args;
-  const wanted = WORDS[first];
-  if (!wanted && first !== '' && !first.startsWith('-'))
-    throw new ConfigError(`journal ${first}: no such command; davgate journal --help lists them`);
-  const words = wanted ? args.slice(1, 1 + wanted.length) : [];
-  const missing = wanted?.find((_, index) => words[index] === undefined || words[index]?.startsWith('--'));
-  if (missing)
-    throw new ConfigError(`journal ${first}: ${missing} is missing; davgate journal lists the ids`);
-  const rest = wanted ? args.slice(1 + wanted.length) : args;
-  const { settings, file } = await loadSettings(settingsOfArguments(rest), environment);
-  const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
-  const [id = '', target = ''] = words;
-  return withJournalAdmin(config, (admin) => run(admin, { command: first, id, target }));
+  { say, isJson }: { readonly say: (line: string) => void; readonly isJson: boolean },
+): Promise<void> {
+  const writes = await withJournalAdmin(flags, environment, (admin) => admin.list());
+  say(isJson ? journalJson(writes) : journalTable(writes));
 }
 
-async function run(
-  admin: JournalAdmin,
-  { command, id, target }: { readonly command: string; readonly id: string; readonly target: string },
+/** `davgate journal export`: copies the content of a write to a new file. Returns the exit code. */
+export function exportWrite(
+  flags: Settings,
+  environment: NodeJS.ProcessEnv,
+  { id, file }: { readonly id: string; readonly file: string },
 ): Promise<number> {
-  if (command === 'export') return exportTo(admin, id, target);
-  if (command === 'retry') return printOutcome(await admin.retry(id), ({ state }) => RETRIED[state]);
-  if (command === 'discard') return printOutcome(await admin.discard(id), () => 'was deleted');
-  console.log(journalTable(await admin.list()));
-  return 0;
+  return withJournalAdmin(flags, environment, (admin) => exportTo(admin, id, file));
+}
+
+/** `davgate journal retry`. Returns the exit code. */
+export function retryWrite(flags: Settings, environment: NodeJS.ProcessEnv, id: string): Promise<number> {
+  return withJournalAdmin(flags, environment, async (admin) =>
+    printOutcome(await admin.retry(id), ({ state }) => RETRIED[state]),
+  );
+}
+
+/** `davgate journal discard`. Returns the exit code. */
+export function discardWrite(flags: Settings, environment: NodeJS.ProcessEnv, id: string): Promise<number> {
+  return withJournalAdmin(flags, environment, async (admin) =>
+    printOutcome(await admin.discard(id), () => 'was deleted'),
+  );
 }
 
 const RETRIED = {
@@ -122,7 +97,13 @@ async function exportTo(admin: JournalAdmin, id: string, file: string): Promise<
 }
 
 /** Runs `work` on the running davgate's journal, or on the journal that this process opens for it. */
-async function withJournalAdmin<T>(config: Config, work: (admin: JournalAdmin) => Promise<T>): Promise<T> {
+async function withJournalAdmin<T>(
+  flags: Settings,
+  environment: NodeJS.ProcessEnv,
+  work: (admin: JournalAdmin) => Promise<T>,
+): Promise<T> {
+  const { settings, file } = await loadSettings(flags, environment);
+  const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
   const journals = await openedJournals(config);
   if (journals === 'running')
     return work(askRunningJournal(new ControlClient(controlSocketIn(config), config.dataDirectory)));

@@ -7,8 +7,7 @@ const HEAD = ['path', 'user', 'owner', 'scope', 'depth', 'expires', 'token'];
 export function lockTable(locks: readonly ListedLock[], nowMs: number): string {
   if (locks.length === 0) return 'No locks.';
   const hasDrives = new Set(locks.map(({ drive }) => drive)).size > 1;
-  const sorted = locks.toSorted((one, other) => one.root.localeCompare(other.root));
-  const rows = sorted.map((lock) => [
+  const rows = sortedByPath(locks).map((lock) => [
     ...(hasDrives ? [lock.drive] : []),
     asPlainText(lock.root),
     asPlainText(lock.principal) || '-',
@@ -19,6 +18,25 @@ export function lockTable(locks: readonly ListedLock[], nowMs: number): string {
     asPlainText(lock.token),
   ]);
   return tableOf([[...(hasDrives ? ['drive'] : []), ...HEAD], ...rows]);
+}
+
+/** Returns the locks as JSON, sorted by path. */
+export function lockJson(locks: readonly ListedLock[]): string {
+  const rows = sortedByPath(locks).map((lock) => ({
+    drive: lock.drive,
+    path: lock.root,
+    user: lock.principal,
+    owner: ownerOf(lock),
+    scope: lock.scope,
+    depth: lock.depth,
+    expires: new Date(lock.expiresMs).toISOString(),
+    token: lock.token,
+  }));
+  return JSON.stringify(rows, undefined, 2);
+}
+
+function sortedByPath(locks: readonly ListedLock[]): readonly ListedLock[] {
+  return locks.toSorted((one, other) => one.root.localeCompare(other.root));
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };

@@ -19,31 +19,14 @@ import {
   type StoredLogin,
   writeLogin,
 } from '../../config/login-file.ts';
-import { ConfigError, type Setting, type SettingName, type Settings } from '../../config/settings.ts';
+import { ConfigError, type Settings } from '../../config/settings.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
-import { optionsOf } from '../arguments.ts';
 import { type LoadedSettings, loadSettings } from '../load-settings.ts';
 import { LoginError } from './login-error.ts';
 import { refusePendingWrites } from './pending-writes.ts';
 import { openRedirect } from './redirect.ts';
 import { scopesText } from './scopes.ts';
-
-const HELP = `Connects an account of the storage service. davgate then serves it instead of the embedded service.
-
-Usage: davgate login [--app-key KEY] [--api-url URL] [--data-dir DIR] [--redirect URL]
-       davgate login --remove [--data-dir DIR]
-
-  --app-key KEY   the app's key from the service's developer console [DAVGATE_APP_KEY]; its secret is not
-                  needed. The app needs the scopes account_info.read, files.metadata.read, files.content.read,
-                  files.content.write and, for shared links, sharing.read and sharing.write
-  --api-url URL   the service, if not the public one; --content-url and --notify-url as for serve
-  --data-dir DIR  where the login is stored, in login.json, readable by this user only
-  --redirect URL  an address of this machine that is registered with the app, like http://localhost:8764/. The
-                  browser sends the code there; without --redirect you paste it
-  --config FILE   the settings of serve
-  --remove        revoke the login at the service and delete it here
-`;
 
 /** Page of the public service on which a person grants an app access. */
 const PUBLIC_AUTHORIZE_URL = 'https://www.dropbox.com/oauth2/authorize';
@@ -52,17 +35,16 @@ const PUBLIC_AUTHORIZE_URL = 'https://www.dropbox.com/oauth2/authorize';
 const STATE_BYTES = 16;
 
 /** `davgate login`: connects an account, or disconnects it with `--remove`. Returns the exit code. */
-export async function loginCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { help, remove, redirect, ...flags } = valuesOf(args);
-  if (help) {
-    console.log(HELP);
-    return 0;
-  }
-  const loaded = await loadSettings(settingsOf(flags), environment);
+export async function loginCommand(
+  flags: Settings,
+  environment: NodeJS.ProcessEnv,
+  { isRemoved, redirectUri }: { readonly isRemoved: boolean; readonly redirectUri: string | undefined },
+): Promise<number> {
+  const loaded = await loadSettings(flags, environment);
   const dataDirectory = dataDirectoryOf(loaded.settings, environment);
   try {
-    if (remove) await logOut(dataDirectory, loaded);
-    else await logIn(dataDirectory, loaded, redirect);
+    if (isRemoved) await logOut(dataDirectory, loaded);
+    else await logIn(dataDirectory, loaded, redirectUri);
     return 0;
   } catch (error) {
     if (!(error instanceof ApiError || error instanceof LoginError)) throw error;
@@ -185,46 +167,4 @@ function appKeyIn(settings: Settings): string {
   throw new ConfigError(
     "login: the app key is missing; give --app-key or DAVGATE_APP_KEY (the service's developer console makes apps)",
   );
-}
-
-/** Flags that are also settings of serve. Only there `app-key` has no flag, because it goes with a secret. */
-const SHARED = [
-  'app-key',
-  'api-url',
-  'content-url',
-  'notify-url',
-  'data-dir',
-  'config',
-] as const satisfies readonly SettingName[];
-
-type SharedFlags = Readonly<Partial<Record<(typeof SHARED)[number], string | undefined>>>;
-
-function settingsOf(flags: SharedFlags): Settings {
-  const settings = new Map<SettingName, Setting>();
-  for (const name of SHARED) {
-    const text = flags[name];
-    if (text !== undefined) settings.set(name, { text, origin: `--${name}` });
-  }
-  return settings;
-}
-
-interface Values extends SharedFlags {
-  readonly redirect?: string | undefined;
-  readonly remove?: boolean | undefined;
-  readonly help?: boolean | undefined;
-}
-
-function valuesOf(args: readonly string[]): Values {
-  const options = {
-    'app-key': { type: 'string' },
-    'api-url': { type: 'string' },
-    'content-url': { type: 'string' },
-    'notify-url': { type: 'string' },
-    'data-dir': { type: 'string' },
-    config: { type: 'string' },
-    redirect: { type: 'string' },
-    remove: { type: 'boolean' },
-    help: { type: 'boolean' },
-  } as const;
-  return optionsOf('login', args, options).values;
 }

@@ -3,36 +3,27 @@ import type { Account, AccountChange } from '../../service/accounts/accounts.ts'
 import type { ChangedAccount, PasswordChoice } from '../../service/admin/administration.ts';
 import { sizeText } from '../../util/size-text.ts';
 import { tableOf } from '../table.ts';
-import type { AdminCall, AdminCommand } from './command.ts';
+import { type AdminCall, type AdminCommand, JSON_OPTION, sayRows } from './command.ts';
 import { quotaBytes, textOf, type Values, yesOrNo } from './values.ts';
 
-const TEXT = { type: 'string' } as const;
-const FLAG = { type: 'boolean' } as const;
-
-const OPTIONS = {
-  'given-name': TEXT,
-  surname: TEXT,
-  quota: TEXT,
-  'permanent-delete': TEXT,
-  'password-stdin': FLAG,
-} as const;
-
-const HELP = `  --given-name NAME, --surname NAME
-                      the owner's name, which some clients show
-  --quota SIZE        maximum size of the account's files: 500MB, 20GiB, 2TB
-  --permanent-delete yes|no
-                      whether the API may delete the account's files permanently
-  --password-stdin    read the password from standard input`;
+const OPTIONS = [
+  { flags: '--given-name <NAME>', help: "the owner's given name, which some clients show" },
+  { flags: '--surname <NAME>', help: "the owner's surname" },
+  { flags: '--quota <SIZE>', help: "maximum size of the account's files: 500MB, 20GiB, 2TB" },
+  {
+    flags: '--permanent-delete <yes|no>',
+    help: "whether the API may delete the account's files permanently",
+  },
+  { flags: '--password-stdin', help: 'read the password from standard input' },
+] as const;
 
 const create: AdminCommand = {
   name: 'account create',
-  usage: 'EMAIL [--given-name NAME] [--surname NAME] [--quota SIZE] [--password-stdin]',
   summary: 'create an account, and print its password unless one is given',
-  help: `${HELP}.
-                      Without it, a random password is set and printed
-Defaults: the local part of EMAIL as the name, 2 TiB (or the size of the disk), no permanent deletion.`,
   options: OPTIONS,
-  operands: 1,
+  operand: 'EMAIL',
+  notes: `Defaults: a random password, the local part of EMAIL as the name, 2 TiB (or the size of the disk),
+no permanent deletion.`,
   mayCreate: true,
   async run(call) {
     const { administration, values, operand: email, say } = call;
@@ -45,38 +36,49 @@ Defaults: the local part of EMAIL as the name, 2 TiB (or the size of the disk), 
 
 const list: AdminCommand = {
   name: 'account list',
-  usage: '',
   summary: 'list all accounts',
-  help: '',
-  options: {},
-  operands: 0,
-  run({ administration, say }) {
-    const rows = administration
-      .accounts()
-      .map((account) => [account.email, nameOf(account), quotaText(account)]);
-    say(tableOf([['EMAIL', 'NAME', 'QUOTA'], ...rows]));
+  options: [JSON_OPTION],
+  run(call) {
+    const rows = call.administration.accounts().map((account) => ({
+      email: account.email,
+      name: nameOf(account),
+      quota: quotaText(account),
+      ...(account.limitBytes !== undefined && { quotaBytes: account.limitBytes }),
+    }));
+    sayRows(call, rows, () =>
+      tableOf([['EMAIL', 'NAME', 'QUOTA'], ...rows.map(({ email, name, quota }) => [email, name, quota])]),
+    );
   },
 };
 
 const show: AdminCommand = {
   name: 'account show',
-  usage: 'EMAIL',
   summary: 'show the settings of an account, except its password',
-  help: '',
-  options: {},
-  operands: 1,
-  run({ administration, operand, say }) {
-    const account = administration.account(operand);
-    const apps = administration.appNamesOf(account);
-    say(
+  options: [JSON_OPTION],
+  operand: 'EMAIL',
+  run(call) {
+    const account = call.administration.account(call.operand);
+    const apps = call.administration.appNamesOf(account);
+    const { email, id, namespace, mayDeletePermanently, passwordHash } = account;
+    const row = {
+      email,
+      name: nameOf(account),
+      id,
+      namespace,
+      quota: quotaText(account),
+      mayDeletePermanently,
+      hasPassword: Boolean(passwordHash),
+      apps,
+    };
+    sayRows(call, row, () =>
       tableOf([
-        ['email', account.email],
-        ['name', nameOf(account)],
-        ['account id', account.id],
-        ['namespace', account.namespace],
-        ['quota', quotaText(account)],
-        ['permanent deletion', account.mayDeletePermanently ? 'yes' : 'no'],
-        ['password', account.passwordHash ? 'set' : 'none: nobody can sign in'],
+        ['email', email],
+        ['name', row.name],
+        ['account id', id],
+        ['namespace', namespace],
+        ['quota', row.quota],
+        ['permanent deletion', mayDeletePermanently ? 'yes' : 'no'],
+        ['password', row.hasPassword ? 'set' : 'none: nobody can sign in'],
         ['apps', apps.length > 0 ? apps.join(', ') : 'none'],
       ]),
     );
@@ -85,12 +87,15 @@ const show: AdminCommand = {
 
 const set: AdminCommand = {
   name: 'account set',
-  usage: 'EMAIL [--password-stdin | --new-password] [--quota SIZE] [--permanent-delete yes|no]',
   summary: 'change an account',
-  help: `${HELP}
-  --new-password      set a random password and print it. A changed password ends the sessions of signed-in browsers`,
-  options: { ...OPTIONS, 'new-password': FLAG },
-  operands: 1,
+  options: [
+    ...OPTIONS,
+    {
+      flags: '--new-password',
+      help: 'set a random password and print it. A changed password ends the sessions of signed-in browsers',
+    },
+  ],
+  operand: 'EMAIL',
   async run(call) {
     const { administration, values, operand, say } = call;
     const isNewPassword = values['new-password'] === true || values['password-stdin'] === true;
@@ -103,12 +108,14 @@ const set: AdminCommand = {
 
 const remove: AdminCommand = {
   name: 'account remove',
-  usage: 'EMAIL --delete-files',
   summary: 'remove an account with its tokens, links and files, permanently',
-  help: `  --delete-files      confirms the deletion. Tokens and links are invalid at once; a running service deletes the files
-                      within an hour, a stopped one after its next start`,
-  options: { 'delete-files': FLAG },
-  operands: 1,
+  options: [
+    {
+      flags: '--delete-files',
+      help: 'confirms the deletion. Tokens and links are invalid at once; a running service deletes the files within an hour, a stopped one after its next start',
+    },
+  ],
+  operand: 'EMAIL',
   run({ administration, values, operand, say }) {
     if (values['delete-files'] !== true)
       throw new ConfigError(

@@ -1,7 +1,7 @@
 import { ConfigError } from '../../config/settings.ts';
 import { LINKED_USERS_MAX, type NewApp } from '../../service/accounts/apps.ts';
 import { tableOf } from '../table.ts';
-import type { AdminCommand } from './command.ts';
+import { type AdminCommand, JSON_OPTION, sayRows } from './command.ts';
 import {
   redirectUrisOf,
   requiredText,
@@ -13,25 +13,29 @@ import {
   type Values,
 } from './values.ts';
 
-const TEXT = { type: 'string' } as const;
-const TEXTS = { type: 'string', multiple: true } as const;
-const FLAG = { type: 'boolean' } as const;
+const NAME = { flags: '--name <NAME>', help: 'the name on the page that asks people for consent' } as const;
 
-const STATUS_HELP = `  --status STATUS     development: at most 50 accounts can link it; applied (production is applied for): at most 500;
-                      production: any number`;
+const STATUS = {
+  flags: '--status <STATUS>',
+  help: 'development (default): at most 50 accounts can link it; applied (production is applied for): at most 500; production: any number',
+} as const;
 
 const create: AdminCommand = {
   name: 'app create',
-  usage: '--name NAME --scopes LIST [--redirect-uri URI]... [--status STATUS]',
   summary: 'register an app, and print its key and secret',
-  help: `  --name NAME         the name on the page that asks people for consent
-  --scopes LIST       the scopes that it may be granted, separated by commas, or all.
-${SCOPES_HELP}
-  --redirect-uri URI  an address that may receive its authorization codes; repeatable. Without one, the page shows the
-                      code for the person to copy
-${STATUS_HELP}. Default development`,
-  options: { name: TEXT, scopes: TEXT, 'redirect-uri': TEXTS, status: TEXT },
-  operands: 0,
+  options: [
+    NAME,
+    {
+      flags: '--scopes <LIST>',
+      help: `the scopes that it may be granted, separated by commas, or all. ${SCOPES_HELP}`,
+    },
+    {
+      flags: '--redirect-uri <URI>',
+      help: 'an address that may receive its authorization codes; repeatable. Without one, the page shows the code for the person to copy',
+      isRepeatable: true,
+    },
+    STATUS,
+  ],
   mayCreate: true,
   run({ administration, values, say }) {
     const scopes = scopesOf(values);
@@ -51,31 +55,35 @@ ${STATUS_HELP}. Default development`,
 
 const list: AdminCommand = {
   name: 'app list',
-  usage: '',
   summary: 'list all apps',
-  help: '',
-  options: {},
-  operands: 0,
-  run({ administration, say }) {
-    const rows = administration
-      .apps()
-      .map((app) => [app.key, app.name, app.status, String(administration.linkedUsers(app))]);
-    say(tableOf([['KEY', 'NAME', 'STATUS', 'USERS'], ...rows]));
+  options: [JSON_OPTION],
+  run(call) {
+    const rows = call.administration.apps().map((app) => ({
+      key: app.key,
+      name: app.name,
+      status: app.status,
+      users: call.administration.linkedUsers(app),
+    }));
+    sayRows(call, rows, () =>
+      tableOf([
+        ['KEY', 'NAME', 'STATUS', 'USERS'],
+        ...rows.map(({ key, name, status, users }) => [key, name, status, String(users)]),
+      ]),
+    );
   },
 };
 
 const show: AdminCommand = {
   name: 'app show',
-  usage: 'KEY',
   summary: 'show the settings of an app, except its secret',
-  help: '',
-  options: {},
-  operands: 1,
-  run({ administration, operand, say }) {
-    const app = administration.app(operand);
-    const users = administration.linkedUsers(app);
+  options: [JSON_OPTION],
+  operand: 'KEY',
+  run(call) {
+    const app = call.administration.app(call.operand);
+    const users = call.administration.linkedUsers(app);
     const most = LINKED_USERS_MAX[app.status];
-    say(
+    const { key, name, status, scopes, redirectUris } = app;
+    sayRows(call, { key, name, status, users, scopes, redirectUris }, () =>
       tableOf([
         ['key', app.key],
         ['name', app.name],
@@ -90,24 +98,22 @@ const show: AdminCommand = {
 
 const set: AdminCommand = {
   name: 'app set',
-  usage: 'KEY [--name NAME] [--scopes LIST] [--status STATUS] [--redirect-uri URI]... [--new-secret]',
   summary: 'change an app',
-  help: `  --name NAME         the name on the page that asks people for consent
-  --scopes LIST       replaces its scopes; tokens lose the scopes that are not listed.
-${SCOPES_HELP}
-  --redirect-uri URI  replaces all its redirect URIs; repeatable
-  --no-redirect-uris  removes all its redirect URIs
-${STATUS_HELP}
-  --new-secret        replaces its secret and prints the new one; the old one is invalid at once`,
-  options: {
-    name: TEXT,
-    scopes: TEXT,
-    status: TEXT,
-    'redirect-uri': TEXTS,
-    'no-redirect-uris': FLAG,
-    'new-secret': FLAG,
-  },
-  operands: 1,
+  options: [
+    NAME,
+    {
+      flags: '--scopes <LIST>',
+      help: `replaces its scopes; tokens lose the scopes that are not listed. ${SCOPES_HELP}`,
+    },
+    { flags: '--redirect-uri <URI>', help: 'replaces all its redirect URIs; repeatable', isRepeatable: true },
+    { flags: '--no-redirect-uris', help: 'removes all its redirect URIs' },
+    STATUS,
+    {
+      flags: '--new-secret',
+      help: 'replaces its secret and prints the new one; the old one is invalid at once',
+    },
+  ],
+  operand: 'KEY',
   run({ administration, values, operand, say }) {
     const change = changeOf(values);
     const hasNewSecret = values['new-secret'] === true;
@@ -134,11 +140,9 @@ function changeOf(values: Values): Partial<NewApp> {
 
 const remove: AdminCommand = {
   name: 'app remove',
-  usage: 'KEY',
   summary: 'remove an app, and revoke all its tokens',
-  help: '',
-  options: {},
-  operands: 1,
+  options: [],
+  operand: 'KEY',
   run({ administration, operand, say }) {
     const { name } = administration.removeApp(operand);
     say(`Removed the app ${name} and all its tokens.`);

@@ -1,24 +1,22 @@
 import { ConfigError } from '../../config/settings.ts';
 import type { NamedGrant } from '../../service/admin/administration.ts';
 import { tableOf } from '../table.ts';
-import type { AdminCommand } from './command.ts';
+import { type AdminCommand, JSON_OPTION, sayRows } from './command.ts';
 import { hoursMs, requiredText, SCOPES_HELP, scopesLine, scopesOf, textOf, type Values } from './values.ts';
-
-const TEXT = { type: 'string' } as const;
-const FLAG = { type: 'boolean' } as const;
 
 const create: AdminCommand = {
   name: 'token create',
-  usage: '--account EMAIL [--app KEY] [--scopes LIST] [--hours N | --refresh]',
   summary: 'create a token, and print it',
-  help: `  --account EMAIL     the account that it gives access to
-  --app KEY           the app that it is for; default: the only app
-  --scopes LIST       its scopes, separated by commas; default: all scopes of the app.
-${SCOPES_HELP}
-  --hours N           its lifetime; default: until it is revoked
-  --refresh           create a refresh token instead of an access token`,
-  options: { account: TEXT, app: TEXT, scopes: TEXT, hours: TEXT, refresh: FLAG },
-  operands: 0,
+  options: [
+    { flags: '--account <EMAIL>', help: 'the account that it gives access to' },
+    { flags: '--app <KEY>', help: 'the app that it is for; default: the only app' },
+    {
+      flags: '--scopes <LIST>',
+      help: `its scopes, separated by commas; default: all scopes of the app. ${SCOPES_HELP}`,
+    },
+    { flags: '--hours <N>', help: 'its lifetime; default: until it is revoked' },
+    { flags: '--refresh', help: 'create a refresh token instead of an access token' },
+  ],
   run({ administration, values, say }) {
     const [appKey, requested] = [textOf(values, 'app'), scopesOf(values)];
     const lifetime = lifetimeOf(values);
@@ -44,29 +42,29 @@ function lifetimeOf(values: Values): 'refresh' | number | undefined {
 
 const list: AdminCommand = {
   name: 'token list',
-  usage: '[--account EMAIL] [--app KEY]',
   summary: 'list the consents of accounts to apps, newest first; the tokens themselves are not stored',
-  help: `  --account EMAIL     only those of this account
-  --app KEY           only those of this app`,
-  options: { account: TEXT, app: TEXT },
-  operands: 0,
-  run({ administration, values, say }) {
-    const [email, appKey] = [textOf(values, 'account'), textOf(values, 'app')];
-    const grants = administration.grants({
+  options: [
+    { flags: '--account <EMAIL>', help: 'only those of this account' },
+    { flags: '--app <KEY>', help: 'only those of this app' },
+    JSON_OPTION,
+  ],
+  run(call) {
+    const [email, appKey] = [textOf(call.values, 'account'), textOf(call.values, 'app')];
+    const grants = call.administration.grants({
       ...(email !== undefined && { email }),
       ...(appKey !== undefined && { appKey }),
     });
-    say(tableOf([['NUMBER', 'KIND', 'ACCOUNT', 'APP', 'SINCE', 'ENDS', 'SCOPES'], ...grants.map(rowOf)]));
+    sayRows(call, grants.map(jsonOf), () =>
+      tableOf([['NUMBER', 'KIND', 'ACCOUNT', 'APP', 'SINCE', 'ENDS', 'SCOPES'], ...grants.map(rowOf)]),
+    );
   },
 };
 
 const revoke: AdminCommand = {
   name: 'token revoke',
-  usage: 'NUMBER',
   summary: 'revoke the consent with this number in token list, and all its tokens',
-  help: '',
-  options: {},
-  operands: 1,
+  options: [],
+  operand: 'NUMBER',
   run({ administration, operand, say }) {
     administration.revokeGrant(operand);
     say(`Revoked ${operand}.`);
@@ -74,6 +72,19 @@ const revoke: AdminCommand = {
 };
 
 export const TOKEN_COMMANDS: readonly AdminCommand[] = [create, list, revoke];
+
+function jsonOf(grant: NamedGrant) {
+  const { createdMs, expiresMs } = grant;
+  return {
+    number: grant.number,
+    kind: grant.hasRefreshToken ? 'refresh' : 'access',
+    account: grant.email,
+    app: grant.appName,
+    scopes: grant.scopes,
+    ...(createdMs !== undefined && { since: new Date(createdMs).toISOString() }),
+    ...(expiresMs !== undefined && { ends: new Date(expiresMs).toISOString() }),
+  };
+}
 
 function rowOf(grant: NamedGrant): readonly string[] {
   return [

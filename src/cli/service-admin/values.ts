@@ -3,7 +3,7 @@ import { type AppStatus, LINKED_USERS_MAX } from '../../service/accounts/apps.ts
 import { isScope, SCOPES, type Scope } from '../../service/accounts/scopes.ts';
 
 /** Values of a command's options by name. */
-export type Values = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+export type Values = Readonly<Record<string, unknown>>;
 
 /** Returns the value of `--name`; `undefined` without one. Throws `ConfigError` for an empty value. */
 export function textOf(values: Values, name: string): string | undefined {
@@ -25,9 +25,8 @@ function textsOf(values: Values, name: string): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
-/** Continuation of the help on `--scopes`. */
-export const SCOPES_HELP = `                      X.write does not include X.read. Scopes:
-${SCOPES.map((scope) => `                        ${scope}`).join('\n')}`;
+/** Help on the value of `--scopes`. */
+export const SCOPES_HELP = `X.write does not include X.read. Scopes: ${SCOPES.join(', ')}`;
 
 /** Returns the line that a command prints for scopes. */
 export function scopesLine(scopes: readonly Scope[]): string {

@@ -1,5 +1,3 @@
-import { largest } from '../../util/extremes.ts';
-
 interface Switch {
   readonly max: number;
   readonly help: string;
@@ -81,16 +79,7 @@ export function parseFaults(texts: readonly string[]): FaultSettings {
   return settings;
 }
 
-/** Returns the list of faults for `davgate service --help`. */
-export function faultsHelp(): string {
-  const names = Object.keys(SWITCHES);
-  const width = largest(names.map((name) => name.length));
-  return Object.entries(SWITCHES)
-    .map(([name, { help }]) => `  ${name.padEnd(width)}  ${help}`)
-    .join('\n');
-}
-
-const LISTED = 'davgate service --help lists them';
+const LISTED = 'davgate service run --help lists them';
 
 function isSwitch(name: string): name is FaultSwitch {
   return Object.hasOwn(SWITCHES, name);

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { adminCommand } from '../../../src/cli/service-admin/admin.ts';
 import { checkService } from '../../../src/service/admin/check.ts';
+import { runAdmin } from '../../support/admin.ts';
 import { pseudoRandomBytes } from '../../support/bytes.ts';
 import { addApp, addPerson, besideService, FormBrowser, tokenByConsent } from '../../support/consent.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -33,8 +33,8 @@ afterEach(() => service.close());
 
 /** `davgate service account remove`. */
 async function remove(...words: string[]): Promise<void> {
-  const terminal = { say: () => undefined, readPassword: async () => '' };
-  await adminCommand(['account', 'remove', EMAIL, ...words, '--data', service.dataDirectory], {}, terminal);
+  const { error } = await runAdmin(['account', 'remove', EMAIL, ...words], { data: service.dataDirectory });
+  if (error !== undefined) throw error;
 }
 
 /** Content larger than an inline block, and different from all others. */

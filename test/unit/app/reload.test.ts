@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { settingsForNextStart } from '../../../src/app/reload.ts';
-import { settingsOfArguments } from '../../../src/cli/arguments.ts';
 import { resolveConfig } from '../../../src/config/configuration.ts';
+import { settingsOfArguments } from '../../support/settings.ts';
 
 const configOf = (...args: string[]) =>
   resolveConfig(

@@ -11,6 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.restoreAllMocks();
+  terminalLog.configure({ level: 'info', format: 'text' });
 });
 
 test('info lines of several turns of the event loop are written in one call', async () => {
@@ -26,4 +27,26 @@ test('a warning is written in the next turn, after the info lines before it', as
   terminalLog.warn('two');
   await turn();
   expect(written.join('')).toMatch(/^\S+ info one\n\S+ warn two\n$/);
+});
+
+test('with the format json each line is an object with time, level, event and fields', async () => {
+  terminalLog.configure({ level: 'info', format: 'json' });
+  terminalLog.warn('one "two"', { count: 2, missing: undefined, path: '/a b' });
+  await turn();
+  expect(JSON.parse(written.join(''))).toEqual({
+    time: expect.stringMatching(/^\d{4}-/),
+    level: 'warn',
+    event: 'one "two"',
+    count: 2,
+    path: '/a b',
+  });
+});
+
+test('with the level warn, lines of the level info are left out', async () => {
+  terminalLog.configure({ level: 'warn', format: 'text' });
+  terminalLog.info('one');
+  terminalLog.warn('two');
+  terminalLog.error('three');
+  await turn();
+  expect(written.join('')).toMatch(/^\S+ warn two\n\S+ error three\n$/);
 });

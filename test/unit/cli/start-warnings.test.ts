@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { settingsOfArguments } from '../../../src/cli/arguments.ts';
 import { startWarnings } from '../../../src/cli/start-warnings.ts';
 import { Networks } from '../../../src/util/networks.ts';
+import { settingsOfArguments } from '../../support/settings.ts';
 
 const tls = { certFile: 'cert.pem', keyFile: 'key.pem' };
 const trustedProxies = new Networks();

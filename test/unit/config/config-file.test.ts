@@ -139,7 +139,7 @@ users:
       'line 6, column 38: "password" must be a text in quotes',
       'line 7, column 13: "name" must be a name without a colon',
     ]);
-    await expect(read(content)).rejects.toThrow(/ \(and 5 more\)$/);
+    await expect(read(content)).rejects.toThrow(/ \(and 5 more: davgate config check lists them\)$/);
   });
 
   test('all values that cannot be used are found at once', async () => {

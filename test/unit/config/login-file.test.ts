@@ -2,11 +2,11 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { settingsOfArguments } from '../../../src/cli/arguments.ts';
 import { readConfigFile } from '../../../src/config/config-file.ts';
 import { type Config, resolveConfig } from '../../../src/config/configuration.ts';
 import { loginFile, readLogin, removeLogin, writeLogin } from '../../../src/config/login-file.ts';
 import { settingsOfEnvironment } from '../../../src/config/settings.ts';
+import { settingsOfArguments } from '../../support/settings.ts';
 
 const LOGIN = {
   apiUrl: 'https://api.example',

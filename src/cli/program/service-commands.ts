@@ -1,0 +1,121 @@
+import { administer } from '../../service/admin/administration.ts';
+import { SWITCHES } from '../../service/faults/switches.ts';
+import { largest } from '../../util/extremes.ts';
+import type { ServiceValues } from '../service.ts';
+import { ACCOUNT_COMMANDS } from '../service-admin/account-commands.ts';
+import { APP_COMMANDS } from '../service-admin/app-commands.ts';
+import type { AdminCommand } from '../service-admin/command.ts';
+import { TOKEN_COMMANDS } from '../service-admin/token-commands.ts';
+import { serviceDirectory } from '../service-directory.ts';
+import type { CliCommand, ProgramNeeds } from './cli-command.ts';
+
+const GROUPS = [
+  { noun: 'account', summary: 'create, list, change and remove accounts', commands: ACCOUNT_COMMANDS },
+  { noun: 'app', summary: 'register, list, change and remove apps', commands: APP_COMMANDS },
+  { noun: 'token', summary: 'create, list and revoke tokens', commands: TOKEN_COMMANDS },
+] as const;
+
+const DATA_FLAGS = '--data <DIR>';
+const DATA_HELP =
+  "the service's data directory; default $XDG_DATA_HOME/davgate-service. A drive's embedded service keeps its data in the folder \"service\" of the gateway's --data-dir";
+
+/** Adds the commands of the storage service below `davgate service`. */
+export function addServiceCommands(service: CliCommand, needs: ProgramNeeds): void {
+  service.description('The embedded storage service alone: the API over a local folder.');
+  addRun(service, needs);
+  const check = service.command('check').summary('look for damage in its files');
+  check
+    .description(
+      'Checks every block and every row of a stopped storage service, and changes nothing. Prints one line per damaged item on standard output, with its account, path and revision, and its progress on standard error.',
+    )
+    .option(DATA_FLAGS, DATA_HELP)
+    .addHelpText('after', '\nExit code 0: no damage; 1: damage was found; 2: the check could not be run.')
+    .runs(async () =>
+      (await import('../service-check.ts')).serviceCheckCommand(check.values['data'], needs.environment),
+    );
+  for (const { noun, summary, commands } of GROUPS) {
+    const group = service
+      .command(noun)
+      .summary(summary)
+      .description("Works on a storage service's data directory, whether or not the service runs.");
+    group.runs(async () => group.outputHelp());
+    for (const command of commands) addAdmin(group, command, needs);
+  }
+}
+
+function addRun(service: CliCommand, { environment }: ProgramNeeds): void {
+  const run = service.addDefault('run', 'run the service (without a command)');
+  run
+    .description('Serves the API over a local folder until SIGTERM or Ctrl+C.')
+    .option(
+      '--listen <HOST:PORT>',
+      'where to serve; default 127.0.0.1:8766. It plays the base, content and notify roles',
+    )
+    .option(
+      '--tls-cert <FILE>',
+      'serve https with this certificate (PEM); SIGHUP makes davgate read it again',
+    )
+    .option('--tls-key <FILE>', "the certificate's private key (PEM)")
+    .option(
+      '--content-listen <HOST:PORT>',
+      "a second address, for functions that carry file bytes (content_url). Each address then rejects the functions of the other, as the real service's hosts do",
+    )
+    .option(
+      '--public-url <URL>',
+      "the address at which people reach the service; shared links begin with it. Default: the --listen address, with this machine's name for 0.0.0.0",
+    )
+    .option(
+      '--content-public-url <URL>',
+      'the address at which clients reach --content-listen behind a reverse proxy; temporary links begin with it. Default: --public-url',
+    )
+    .option(DATA_FLAGS, 'directory of its files; default $XDG_DATA_HOME/davgate-service')
+    .option(
+      '--trusted-proxy <CIDR>',
+      'reverse proxies whose forwarding headers are trusted, as networks separated by commas',
+    )
+    .option('--fault <NAME=NUMBER>', 'a fault to inject, for tests of a client; repeatable', addValue)
+    .option('--log-level <info|warn|error>', 'the least important lines that are logged; default info')
+    .option('--log-format <text|json>', 'the form of a line of the log; default text')
+    .option('--json', 'print addresses and secrets as one line of JSON when the service is ready')
+    .addHelpText('after', () => faultsHelp(run))
+    .runs(async () => {
+      await (await import('../service.ts')).serviceCommand(run.opts<ServiceValues>(), environment);
+    });
+}
+
+function addAdmin(
+  group: CliCommand,
+  row: AdminCommand,
+  { environment, say, readPassword }: ProgramNeeds,
+): void {
+  const [, verb = ''] = row.name.split(' ');
+  const command = group.command(verb).summary(row.summary);
+  command.description(`${row.summary.charAt(0).toUpperCase()}${row.summary.slice(1)}.`);
+  if (row.operand !== undefined) command.argument(`<${row.operand}>`);
+  for (const { flags, help, isRepeatable } of row.options)
+    if (isRepeatable) command.option(flags, help, addValue);
+    else command.option(flags, help);
+  command.option(DATA_FLAGS, DATA_HELP);
+  if (row.notes !== undefined) command.addHelpText('after', `\n${row.notes}`);
+  command.runs(async (operand = '') => {
+    const { values } = command;
+    const directory = serviceDirectory(values['data'], environment);
+    await administer(directory, { mayCreate: row.mayCreate ?? false }, (administration) =>
+      row.run({ administration, values, operand, say, readPassword }),
+    );
+  });
+}
+
+/** Collects the values of a repeatable option. */
+function addValue(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+function faultsHelp(command: CliCommand): string {
+  const width = largest(Object.keys(SWITCHES).map((name) => name.length));
+  const rows = Object.entries(SWITCHES).map(([name, { help }]) => command.helpRow(name, width, help));
+  return `
+Faults, all 0 (off) by default. A call that downloads is a read, one that changes something a write,
+any other metadata. Shares go from 0 to 1:
+${rows.join('\n')}`;
+}

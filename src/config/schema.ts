@@ -1,0 +1,67 @@
+import { DRIVE_NAME, TOP_KEYS, USER_KEYS } from './config-file.ts';
+import { DRIVE_SETTINGS, helpOf, OPTIONS, type SettingName, SHARED_DRIVE_SETTINGS } from './settings.ts';
+
+/** A part of a JSON schema. */
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Returns the JSON schema (draft-07, which editors know) of configuration files. */
+export function configSchema(): Schema {
+  const { schema, drives, users } = TOP_KEYS;
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Configuration of davgate',
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      [schema]: { type: 'string', description: 'the address of this schema, for editors' },
+      ...settingsSchema((name) => name !== 'config'),
+      [drives]: {
+        description: `drives by name. ${[...SHARED_DRIVE_SETTINGS].join(', ')} at the top hold for all of them`,
+        type: 'object',
+        minProperties: 1,
+        propertyNames: { pattern: DRIVE_NAME.source },
+        additionalProperties: {
+          // A drive without settings may be written as nothing.
+          type: ['object', 'null'],
+          additionalProperties: false,
+          properties: settingsSchema((name) => DRIVE_SETTINGS.has(name)),
+        },
+      },
+      [users]: { description: 'the users', type: 'array', minItems: 1, items: userSchema() },
+    },
+  };
+}
+
+function settingsSchema(isAllowed: (name: SettingName) => boolean): Schema {
+  const rows = OPTIONS.filter(({ name }) => isAllowed(name));
+  return Object.fromEntries(rows.map((row) => [row.name, settingSchema(row)]));
+}
+
+function settingSchema(row: (typeof OPTIONS)[number]): Schema {
+  const description = helpOf(row);
+  if (!('value' in row)) return { description, type: ['boolean', 'string'] };
+  const choices = row.value.includes('|') ? { enum: row.value.split('|') } : {};
+  return {
+    description,
+    type: 'string',
+    ...choices,
+    ...('default' in row && { default: row.default }),
+    // An empty root is the whole account.
+    ...(row.name !== 'root' && { minLength: 1 }),
+  };
+}
+
+function userSchema(): Schema {
+  return {
+    type: 'object',
+    additionalProperties: false,
+    required: USER_KEYS.filter(({ isRequired }) => isRequired).map(({ name }) => name),
+    properties: Object.fromEntries(
+      USER_KEYS.map(({ name, help, type }) => [
+        name,
+        { description: help, type, ...(type === 'string' && { minLength: 1 }) },
+      ]),
+    ),
+    oneOf: [{ required: ['password'] }, { required: ['password-hash'] }],
+  };
+}
