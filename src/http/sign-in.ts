@@ -111,15 +111,15 @@ export class SignIn {
 
   #signOut(exchange: Exchange): Promise<void> {
     const session = this.sessionOf(exchange);
-    // Without its token another site's page could sign people out.
+    // Without its token, or by a cookie in the answer to its own form, another site's page could sign people out.
     if (session && 'status' in session) return exchange.refuse(session);
-    if (session) {
-      this.options.log.info('signed out', { address: exchange.address, user: session.user.name });
-      exchange.principal = session.user.name;
-    }
+    const headers = { 'Cache-Control': 'no-store' };
+    if (!session) return exchange.answer({ status: 204, headers, body: undefined });
+    this.options.log.info('signed out', { address: exchange.address, user: session.user.name });
+    exchange.principal = session.user.name;
     this.#end(exchange);
-    const headers = { 'Set-Cookie': cookie(exchange, ENDED), 'Cache-Control': 'no-store' };
-    return exchange.answer({ status: 204, headers, body: undefined });
+    const ended = { ...headers, 'Set-Cookie': cookie(exchange, ENDED) };
+    return exchange.answer({ status: 204, headers: ended, body: undefined });
   }
 
   #end(exchange: Exchange): void {
@@ -174,16 +174,17 @@ function seeOther(
 
 /**
  * Whether a browser opens an address in a window, and shows what it gets. Browsers tell that only to https and to this
- * machine, else they are known by what they accept; the program that accepts HTML before GIFs is Java's.
+ * machine; else they are known by what they accept.
  */
 function isBrowsersNavigation({ method, headers }: IncomingMessage): boolean {
-  const { accept = '', 'sec-fetch-mode': mode = 'navigate', 'sec-fetch-dest': target = 'document' } = headers;
-  return (
-    method === 'GET' &&
-    mode === 'navigate' &&
-    target === 'document' &&
-    /\btext\/html\b(?!, image\/gif)/.test(accept)
-  );
+  const { accept = '', 'sec-fetch-mode': mode, 'sec-fetch-dest': target = 'document' } = headers;
+  if (method !== 'GET') return false;
+  if (mode !== undefined) return mode === 'navigate' && target === 'document' && accept.includes('text/html');
+  const types = accept.split(',').map((type) => type.replace(/;.*/, '').trim());
+  // KDE's file manager and Java's HTTP client name HTML first too, and then pictures, but never XHTML.
+  const isBrowsers =
+    types.includes('application/xhtml+xml') || types.every((type) => /^(text\/html|\*\/\*)$/.test(type));
+  return types.includes('text/html') && isBrowsers;
 }
 
 /** Whether a page of this gateway asks, or a person who opens an address. Programs and old browsers do not say it. */

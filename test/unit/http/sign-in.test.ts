@@ -46,6 +46,7 @@ async function session(to: Listening): Promise<{ readonly cookie: string; readon
 describe('the sign-in page', () => {
   test.each([
     ['names what it accepts', NAVIGATION],
+    ['names HTML alone', 'Accept: text/html\r\n'],
     [
       'also says where it opens the page',
       `${NAVIGATION}Sec-Fetch-Site: none\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n`,
@@ -77,6 +78,11 @@ describe('the sign-in page', () => {
     ['a program that accepts anything', 'GET', 'Accept: */*\r\n'],
     ['a program without Accept', 'GET', ''],
     ['Java’s HTTP client', 'GET', 'Accept: text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2\r\n'],
+    [
+      'KDE’s file manager',
+      'GET',
+      'Accept: text/html, text/*;q=0.9, image/jpeg;q=0.9, image/*;q=0.9, */*;q=0.8\r\n',
+    ],
     ['HEAD', 'HEAD', NAVIGATION],
     ['PROPFIND', 'PROPFIND', NAVIGATION],
     ['PUT', 'PUT', NAVIGATION],
@@ -291,6 +297,15 @@ describe('a session', () => {
       event: 'signed out',
       fields: { address: '127.0.0.1', user: 'ann' },
     });
+  });
+
+  test('a page of another origin cannot sign its visitor out: not by the cookie, and not by replacing it', async () => {
+    const drive = await gateway({ crossOrigins: ['http://app.x'] });
+    const { cookie, token } = await session(drive);
+    const allowed = 'Origin: http://app.x\r\nSec-Fetch-Site: same-site\r\nSec-Fetch-Mode: cors\r\n';
+    for (const lines of [cookie + token + allowed, 'Origin: http://evil.example\r\n'])
+      expect(await ask(drive, 'POST', '/.davgate/sign-out', lines)).not.toContain('Set-Cookie');
+    expect(statusOf(await ask(drive, 'GET', '/', cookie))).toBe(200);
   });
 
   test('an idle session ends after a day', async () => {
