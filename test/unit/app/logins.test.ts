@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { loginsOf } from '../../../src/app/logins.ts';
-import { settingsOfArguments } from '../../../src/cli/arguments.ts';
 import { resolveConfig } from '../../../src/config/configuration.ts';
+import { settingsOfArguments } from '../../support/settings.ts';
 
 /** Returns a function that gives the hash for arguments, when the users before had another. */
 function hashes(): (args: readonly string[], before?: string) => Promise<string | undefined> {
