@@ -102,6 +102,20 @@ export function exchangeCode(server: AuthorizationServer, exchange: CodeExchange
   });
 }
 
+/**
+ * Whether the service knows an app: it looks for the app before it looks at the code. Throws `ApiError` when the service
+ * does not answer.
+ */
+export async function isKnownApp(server: AuthorizationServer, appKey: string): Promise<boolean> {
+  try {
+    await exchangeCode(server, { code: 'none', appKey, verifier: newProof().verifier });
+    return true;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.failure !== 'unauthorized') throw error;
+    return error.details.summary === 'invalid_grant';
+  }
+}
+
 /** The message has only the error's fixed name, because its description may quote the request. */
 function refusedCode(answer: HttpAnswer, nowMs: number): ApiError {
   const name = grantErrorIn(answer);

@@ -192,7 +192,7 @@ export const OPTIONS = [
     name: 'config',
     variable: 'DAVGATE_CONFIG',
     value: 'FILE',
-    help: 'file with the same settings as YAML or JSON, plus several users and drives',
+    help: 'file with the same settings as YAML or JSON, plus several users and drives; default $XDG_CONFIG_HOME/davgate/config.json, which davgate setup writes',
   },
   {
     name: 'redis',

@@ -6,6 +6,11 @@ export function dataHome(environment: NodeJS.ProcessEnv): string {
   return absolute(environment['XDG_DATA_HOME']) ?? join(homedir(), '.local/share');
 }
 
+/** Returns the directory for this user's settings. */
+export function configHome(environment: NodeJS.ProcessEnv): string {
+  return absolute(environment['XDG_CONFIG_HOME']) ?? join(homedir(), '.config');
+}
+
 /** Returns the directory for this user's caches. */
 export function cacheHome(environment: NodeJS.ProcessEnv): string {
   return absolute(environment['XDG_CACHE_HOME']) ?? join(homedir(), '.cache');

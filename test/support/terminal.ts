@@ -18,12 +18,16 @@ export interface TerminalProgram {
 }
 
 /** Runs `davgate` on a pseudo-terminal of util-linux's `script`. */
-export function onTerminal(args: readonly string[]): TerminalProgram {
+export function onTerminal(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): TerminalProgram {
   const words = [process.execPath, join(PROJECT_ROOT, 'dist/cli/main.js'), ...args];
   // `script` runs the line in a shell. Without exec the shell, not davgate, would end at Ctrl+C.
   const line = `exec ${words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')}`;
   const child: ChildProcess = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
     stdio: ['pipe', 'pipe', 'pipe'],
+    env: environment,
   });
   let screen = '';
   for (const stream of [child.stdout, child.stderr])

@@ -1,16 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { createInterface } from 'node:readline/promises';
-import {
-  authorizationUrl,
-  exchangeCode,
-  type Grant,
-  newProof,
-  revokeLogin,
-} from '../../api/authorization.ts';
+import { revokeLogin } from '../../api/authorization.ts';
 import { createRemote } from '../../api/client.ts';
 import { ApiError } from '../../api/errors.ts';
 import { dataDirectoryOf } from '../../config/configuration.ts';
-import { addressesOf, PUBLIC_SERVICE, type ServiceAddresses } from '../../config/drive-config.ts';
+import { addressesOf } from '../../config/drive-config.ts';
 import {
   loginFile,
   prepareForLogin,
@@ -23,28 +15,25 @@ import { ConfigError, type Settings } from '../../config/settings.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { type LoadedSettings, loadSettings } from '../load-settings.ts';
+import { askForGrant, type GrantRequest, serverAt } from './grant.ts';
 import { LoginError } from './login-error.ts';
 import { refusePendingWrites } from './pending-writes.ts';
-import { openRedirect } from './redirect.ts';
 import { scopesText } from './scopes.ts';
 
-/** Page of the public service on which a person grants an app access. */
-const PUBLIC_AUTHORIZE_URL = 'https://www.dropbox.com/oauth2/authorize';
-
-/** Random bytes of `state`, which a page that sends its own code cannot guess. */
-const STATE_BYTES = 16;
+/** How the person grants access. */
+type LoginWay = Omit<GrantRequest, 'apiUrl' | 'appKey'>;
 
 /** `davgate login`: connects an account, or disconnects it with `--remove`. Returns the exit code. */
 export async function loginCommand(
   flags: Settings,
   environment: NodeJS.ProcessEnv,
-  { isRemoved, redirectUri }: { readonly isRemoved: boolean; readonly redirectUri: string | undefined },
+  { isRemoved, ...way }: { readonly isRemoved: boolean } & LoginWay,
 ): Promise<number> {
   const loaded = await loadSettings(flags, environment);
   const dataDirectory = dataDirectoryOf(loaded.settings, environment);
   try {
     if (isRemoved) await logOut(dataDirectory, loaded);
-    else await logIn(dataDirectory, loaded, redirectUri);
+    else await logIn(dataDirectory, loaded, way);
     return 0;
   } catch (error) {
     if (!(error instanceof ApiError || error instanceof LoginError)) throw error;
@@ -53,11 +42,8 @@ export async function loginCommand(
   }
 }
 
-async function logIn(
-  dataDirectory: string,
-  loaded: LoadedSettings,
-  redirectUri: string | undefined,
-): Promise<void> {
+/** Connects an account. Throws `LoginError`, `ApiError` and `ConfigError`. */
+export async function logIn(dataDirectory: string, loaded: LoadedSettings, way: LoginWay): Promise<void> {
   refuseUnusable(loaded);
   const appKey = appKeyIn(loaded.settings);
   const addresses = addressesOf(loaded.settings);
@@ -69,7 +55,8 @@ async function logIn(
   // Before the code is issued, because a code can be used only once.
   await prepareForLogin(dataDirectory);
   if (!before) await refusePendingWrites(dataDirectory, loaded.settings);
-  const { scopes, ...grant } = await ask(addresses, appKey, redirectUri);
+  const { apiUrl } = addresses;
+  const { scopes, ...grant } = await askForGrant({ ...way, apiUrl, appKey });
   const login: StoredLogin = { ...addresses, appKey, ...grant };
   if (before) await refuseOther(before, login);
   await writeLogin(dataDirectory, login);
@@ -85,34 +72,6 @@ async function refuseOther(before: StoredLogin, login: StoredLogin): Promise<voi
   if (before.accountId === login.accountId) return;
   await revokeLogin(serverAt(login.apiUrl), login).catch(() => undefined);
   throw new LoginError('another account is connected, and stays connected; run davgate login --remove first');
-}
-
-/** Shows the address of the service's page, waits for its code and exchanges that for a login. */
-async function ask(
-  addresses: ServiceAddresses,
-  appKey: string,
-  redirectUri: string | undefined,
-): Promise<Grant> {
-  const { apiUrl } = addresses;
-  const { verifier, challenge } = newProof();
-  const state = redirectUri === undefined ? undefined : randomBytes(STATE_BYTES).toString('base64url');
-  const redirect = redirectUri !== undefined && state ? await openRedirect(redirectUri, state) : undefined;
-  try {
-    const page = apiUrl === PUBLIC_SERVICE.apiUrl ? PUBLIC_AUTHORIZE_URL : `${apiUrl}/oauth2/authorize`;
-    const url = authorizationUrl(page, { appKey, challenge, redirectUri, state });
-    console.log(`Open this address in a browser, sign in and allow the access:\n\n  ${url}\n`);
-    const code = redirect ? await redirect.code() : await pastedCode();
-    return await exchangeCode(serverAt(apiUrl), { code, appKey, verifier, redirectUri });
-  } finally {
-    await redirect?.close();
-  }
-}
-
-async function pastedCode(): Promise<string> {
-  process.stdout.write('Paste the code that the page shows and press Enter: ');
-  const lines = createInterface({ input: process.stdin });
-  for await (const line of lines) if (line.trim() !== '') return line.trim();
-  throw new LoginError('no code was pasted; run davgate login again');
 }
 
 /** Returns the account's name and address, or its id if the app may not read them: the login is stored already. */
@@ -146,10 +105,6 @@ async function logOut(dataDirectory: string, { settings }: LoadedSettings): Prom
   console.log(
     wasGood ? 'The login was revoked and deleted.' : 'The login had been revoked before; it was deleted.',
   );
-}
-
-function serverAt(apiUrl: string) {
-  return { apiUrl, clock: systemClock, signal: new AbortController().signal };
 }
 
 /** Refuses settings with which `serve` would ignore a login. */

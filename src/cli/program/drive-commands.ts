@@ -9,6 +9,7 @@ const SERVE_OPTIONS_TOO = '\nTakes all options of davgate serve too.';
 /** Adds the commands that serve a drive or work on its data directory. Each loads its modules when it runs. */
 export function addDriveCommands(program: CliCommand, needs: ProgramNeeds): void {
   addServe(program, needs);
+  addSetup(program, needs);
   addLogin(program, needs);
   addDoctor(program, needs);
   addLocks(program, needs);
@@ -60,6 +61,7 @@ function addLogin(program: CliCommand, { environment }: ProgramNeeds): void {
       'an address of this machine that is registered with the app, like http://localhost:8764/. The browser sends the code there; without it you paste the code',
     )
     .option('--remove', 'revoke the login at the service and delete it here')
+    .option('--no-browser', 'only print the address; in a terminal davgate opens it in your browser')
     .addHelpText(
       'after',
       `
@@ -71,7 +73,22 @@ files.content.read, files.content.write and, for shared links, sharing.read and 
       return (await import('../login/login.ts')).loginCommand(login.settings, environment, {
         isRemoved: login.has('remove'),
         redirectUri: typeof redirect === 'string' ? redirect : undefined,
+        opensBrowser: process.stdout.isTTY && login.getOptionValue('browser') !== false,
       });
+    });
+}
+
+function addSetup(program: CliCommand, { environment }: ProgramNeeds): void {
+  const setup = program.command('setup').summary('ask, write a configuration file and test it');
+  setup
+    .description(
+      'Asks where the files are, who may use the drive and at which address. Checks each answer at once, explains how to connect an account, writes a configuration file (--config, by default $XDG_CONFIG_HOME/davgate/config.json, which every davgate command reads), tests it like davgate doctor, and says how to start davgate and mount the drive. The file is readable by you only, and has a hash of the password.',
+    )
+    .takeOnlySettings(['config', 'data-dir', 'api-url'])
+    .option('--no-browser', 'only print addresses; davgate otherwise opens them in your browser')
+    .runs(async () => {
+      const opensBrowser = setup.getOptionValue('browser') !== false;
+      return (await import('../setup/setup.ts')).setupCommand(setup.settings, environment, { opensBrowser });
     });
 }
 
