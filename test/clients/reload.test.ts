@@ -74,6 +74,26 @@ async function statusOf(ask: ReturnType<typeof client>, path = '/'): Promise<num
   return answer.statusCode;
 }
 
+/** Signs a browser in by the form of the page. Returns a function that asks for the status with its cookie. */
+async function browser(user: string): Promise<() => Promise<number | undefined>> {
+  const agent = new Agent({ rejectUnauthorized: false });
+  agents.push(agent);
+  const send = async (method: string, path: string, headers: Record<string, string>, body?: string) => {
+    const outgoing = request({ host: '127.0.0.1', port, path, method, agent, headers });
+    outgoing.end(body);
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]; // 'response' passes the answer
+    return answer.resume();
+  };
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const fields = new URLSearchParams({ name: user, password: `${user}s word` });
+  const { headers } = await send('POST', '/.davgate/sign-in', form, String(fields));
+  const [cookie = ''] = headers['set-cookie'] ?? [];
+  expect(cookie).toMatch(
+    /^__Host-davgate-session-\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+  );
+  return async () => (await send('GET', '/', { cookie: cookie.replace(/;.*/, '') })).statusCode;
+}
+
 /** Returns the fingerprint of the certificate that a new connection gets. */
 async function shownCertificate(): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
@@ -124,8 +144,23 @@ test('SIGHUP with a changed password refuses the old one at the next request', a
   expect(await statusOf(ann)).toBe(401);
 });
 
+test('SIGHUP keeps a browser signed in whose user has the same password, and signs out those of changed and removed users', async () => {
+  const [ann, bob] = [await browser('ann'), await browser('bob')];
+  expect([await ann(), await bob()]).toEqual([200, 200]);
+  await configure(['ann', 'carol']);
+  await hangUp(RELOADED);
+  expect([await ann(), await bob()]).toEqual([200, 401]);
+  await configure([], { users: [{ name: 'ann', password: 'another', drive: 'one' }] });
+  await hangUp(RELOADED);
+  expect(await ann()).toBe(401);
+});
+
 test.each([
-  ['a broken configuration file', () => writeFile(CONFIG(), '{'), /reason="--config: .* is not valid JSON/],
+  [
+    'a broken configuration file',
+    () => writeFile(CONFIG(), '{'),
+    /reason="cannot read .*: line 1, column 2: /,
+  ],
   ['a certificate without its key', () => writeFile(file('key.pem'), ''), /reason="cannot serve https with/],
   [
     'a user without a usable hash',
