@@ -15,7 +15,7 @@ const MAY_IMPORT: Record<string, RegExp> = {
   drive: /^(state|util)\/|^api\/(remote|errors)\.ts$/,
   dav: /^(state|util)\/|^drive\/(files|errors)\.ts$/,
   browser:
-    /^(state|util)\/|^drive\/(files|history|errors)\.ts$|^dav\/(errors|exchange|failures|locks\/request-lock)\.ts$/,
+    /^(state|util)\/|^drive\/(files|history|changes|errors)\.ts$|^dav\/(errors|exchange|failures|locks\/request-lock)\.ts$/,
   http: /^util\/|^config\/(address|grant)\.ts$/,
   // `service` shares no running code with `api`, because every test would miss a mistake that both have.
   service: /^(http|wire|util)\//,

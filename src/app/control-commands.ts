@@ -6,7 +6,12 @@ import { systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Path } from '../util/path.ts';
 import type { ServedDrive } from './drives.ts';
-import { createJournalAdmin, type JournaledDrive, type RunningWrites } from './journal-admin.ts';
+import {
+  createJournalAdmin,
+  type JournalAdmin,
+  type JournaledDrive,
+  type RunningWrites,
+} from './journal-admin.ts';
 import { createLockAdmin, type LockedDrive } from './lock-admin.ts';
 
 /** Returns the commands of `davgate locks` and `davgate journal` on the drives of a running gateway. */
@@ -24,6 +29,12 @@ export function controlCommands(
     commands: createLockAdmin(locked, systemClock),
     journal: createJournalAdmin(journaled, systemClock),
   };
+}
+
+/** Lists and handles the pending and lost writes of one drive; `undefined` if it has no journal. */
+export function keptWritesOf(name: string, { files, journal }: ServedDrive): JournalAdmin | undefined {
+  if (!journal) return undefined;
+  return createJournalAdmin(new Map([[name, { journal, running: runningWrites(files) }]]), systemClock);
 }
 
 function runningWrites({ pending, write }: OpenDrive): RunningWrites {

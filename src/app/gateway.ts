@@ -17,7 +17,7 @@ import { systemClock } from '../util/clock.ts';
 import { withinGrace } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
-import { controlCommands } from './control-commands.ts';
+import { controlCommands, keptWritesOf } from './control-commands.ts';
 import { openDrives, type ServedDrives } from './drives.ts';
 import { loginsOf } from './logins.ts';
 import { OpenResources } from './open-resources.ts';
@@ -100,7 +100,7 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     openRoute: (exchange) => webApp?.serve(exchange) ?? links?.(exchange),
     log,
     isLoggingRequests: config.logRequests,
-    ownRoute: (exchange, access) => handleApi(exchange, driveOf(access)),
+    ownRoute: (exchange, access, closing) => handleApi(exchange, driveOf(access), closing),
     handle: (exchange, access) => handleDav(exchange, driveOf(access)),
   });
 }
@@ -108,9 +108,11 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
 function sharedDrives(config: Config, drives: ServedDrives['drives']): ReadonlyMap<string, SharedDrive> {
   const readOnly = new Set(config.drives.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => name));
   return new Map(
-    [...drives].map(([name, { files }]) => {
-      const { history, state } = files;
-      return [name, { name, files, history, state, isReadOnly: readOnly.has(name) }];
+    [...drives].map(([name, drive]) => {
+      const { files } = drive;
+      const { history, state, changes } = files;
+      const keptWrites = keptWritesOf(name, drive);
+      return [name, { name, files, history, state, changes, keptWrites, isReadOnly: readOnly.has(name) }];
     }),
   );
 }

@@ -11,6 +11,7 @@ interface UserDrive {
   readonly user: string | undefined;
   readonly drive: Drive;
   readonly csrfToken?: string | undefined;
+  readonly isOver?: (() => boolean) | undefined;
 }
 
 /**
@@ -29,8 +30,8 @@ export function userDrives(drives: ReadonlyMap<string, SharedDrive>): (access: A
     known.set(key, drive);
     return drive;
   };
-  return ({ user, csrfToken }) => {
+  return ({ user, csrfToken, isOver }) => {
     const [grant = { drive: first ?? '' }] = user?.grants ?? [];
-    return { user: user?.name, csrfToken, drive: driveOf(grant) };
+    return { user: user?.name, csrfToken, isOver, drive: driveOf(grant) };
   };
 }

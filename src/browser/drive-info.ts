@@ -2,17 +2,18 @@ import { ROOT } from '../util/path.ts';
 import { answerJson, type Route } from './route.ts';
 
 /**
- * `drive`: whose drive the page shows, the token of its session, whether a deletion there can be undone, and the folders that the user may change or
- * only read, with everything below them.
+ * `drive`: whose drive the page shows, the token of its session, whether a deletion there can be undone, whether writes may
+ * wait, and the folders that the user may change or only read, with everything below them.
  */
 export const driveInfo: Route = {
   method: 'GET',
-  run: ({ exchange, user, csrfToken, drive: { name, history, isReadOnly } }) =>
+  run: ({ exchange, user, csrfToken, drive: { name, history, keptWrites, isReadOnly } }) =>
     answerJson(exchange, {
       user: user ?? null,
       csrfToken,
       drive: name,
       keepsDeleted: history.keepsDeleted,
+      keepsWrites: keptWrites !== undefined,
       places: [{ path: ROOT, isReadOnly: isReadOnly?.(ROOT) ?? false }],
     }),
 };

@@ -1,15 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DavError, requireWritable } from '../dav/errors.ts';
-import type { Exchange } from '../dav/exchange.ts';
 import { answerFailure } from '../dav/failures.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import { changes } from './changes.ts';
 import { driveInfo } from './drive-info.ts';
 import { restore, trash, undelete, version, versions } from './history.ts';
-import { type Drive, Input, type Route } from './route.ts';
+import { discardWrite, keptWrite, keptWrites, retryWrite } from './kept-writes.ts';
+import { locks } from './locks.ts';
+import { type ApiExchange, type Drive, Input, type Route } from './route.ts';
 import { search } from './search.ts';
 import { changeLink, links, share, unshare } from './shared-links.ts';
+import { Streams } from './streams.ts';
 import { thumbnail } from './thumbnail.ts';
+import { Uploads } from './upload.ts';
+import { endUpload, upload, uploadPart, uploadState } from './uploads.ts';
 import { zip } from './zip.ts';
 
 /** The address of the functions of the web application. */
@@ -21,6 +26,7 @@ const BODY_BYTES_MAX = 64 * 1024;
 /** What the web application calls beside WebDAV, by name. */
 const ROUTES: ReadonlyMap<string, Route> = new Map([
   ['drive', driveInfo],
+  ['changes', changes],
   ['search', search],
   ['thumbnail', thumbnail],
   ['zip', zip],
@@ -33,6 +39,15 @@ const ROUTES: ReadonlyMap<string, Route> = new Map([
   ['share', share],
   ['change-link', changeLink],
   ['unshare', unshare],
+  ['upload', upload],
+  ['upload-state', uploadState],
+  ['upload-part', uploadPart],
+  ['end-upload', endUpload],
+  ['locks', locks],
+  ['kept-writes', keptWrites],
+  ['kept-write', keptWrite],
+  ['retry-write', retryWrite],
+  ['discard-write', discardWrite],
 ]);
 
 export interface BrowserHandlerOptions {
@@ -47,31 +62,39 @@ interface Access {
   readonly drive: Drive;
   /** Present in a browser's session. */
   readonly csrfToken?: string | undefined;
+  /** Whether that session has ended since. */
+  readonly isOver?: (() => boolean) | undefined;
 }
 
-/** Answers an admitted request below `/.davgate/api/`; returns `undefined` for every other path. */
+/**
+ * Answers an admitted request below `/.davgate/api/`; returns `undefined` for every other path. `closing` is aborted when
+ * the server takes no new requests.
+ */
 export type BrowserHandler = (
-  exchange: Exchange & { readonly path: string },
+  exchange: ApiExchange,
   access: Access,
+  closing: AbortSignal,
 ) => Promise<void> | undefined;
 
 /** Creates the handler of what the web application calls beside WebDAV. */
 export function createBrowserHandler({ clock, log }: BrowserHandlerOptions): BrowserHandler {
-  return (exchange, { user, csrfToken, drive }) => {
+  const shared = { streams: new Streams(), uploads: new Uploads(), clock, log };
+  return (exchange, { user, csrfToken, isOver = () => false, drive }, closing) => {
     if (!exchange.path.startsWith(API_PATH)) return undefined;
     const answered = async (): Promise<void> => {
       const route = routeOf(exchange);
       const input = await inputOf(exchange, route);
       const { signal } = exchange;
       if (route.changesDrive) requireWritable(drive.isReadOnly, input.path('path'));
-      await route.run({ exchange, signal, user, csrfToken, drive, input, clock, log });
+      const access = { user, csrfToken, isOver, drive };
+      await route.run({ exchange, signal, closing, ...access, input, ...shared });
     };
     return answered().catch((error) => answerFailure(exchange, log, error));
   };
 }
 
 /** Throws `DavError` 404 or 405. */
-function routeOf({ path, request }: Exchange & { readonly path: string }): Route {
+function routeOf({ path, request }: ApiExchange): Route {
   const name = path.slice(API_PATH.length);
   const route = ROUTES.get(name);
   if (!route) throw new DavError(404, `davgate has no function ${JSON.stringify(name)}; load the page again`);
@@ -80,14 +103,18 @@ function routeOf({ path, request }: Exchange & { readonly path: string }): Route
 }
 
 /** Throws `DavError` 400, 413 or 415. */
-async function inputOf(exchange: Exchange, { method, formBytesMax }: Route): Promise<Input> {
+async function inputOf(
+  exchange: ApiExchange,
+  { method, formBytesMax, takesBytes = false }: Route,
+): Promise<Input> {
   const { url = '', headers } = exchange.request;
-  if (method === 'GET') return new Input(new Map(new URL(url, 'http://davgate').searchParams));
+  if (takesBytes) checkType(headers, 'application/octet-stream');
+  if (method === 'GET' || takesBytes) return new Input(new Map(new URL(url, 'http://davgate').searchParams));
   if (formBytesMax !== undefined) {
     checkType(headers, 'application/x-www-form-urlencoded');
     return new Input(new Map(new URLSearchParams(await bodyText(exchange, formBytesMax))));
   }
-  // A page of another site can send a form, and plain text, but JSON only after it has been allowed to (CORS).
+  // A page of another site can send a form, and plain text, but JSON and bytes only after it was allowed to (CORS).
   checkType(headers, 'application/json');
   const value = parsed(await bodyText(exchange, BODY_BYTES_MAX));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notStrings();
@@ -101,7 +128,7 @@ function checkType(headers: IncomingHttpHeaders, wanted: string): void {
   if (type.trim().toLowerCase() !== wanted) throw new DavError(415, `send the body as ${wanted}`);
 }
 
-async function bodyText(exchange: Exchange, bytesMax: number): Promise<string> {
+async function bodyText(exchange: ApiExchange, bytesMax: number): Promise<string> {
   const pieces: Buffer[] = [];
   let sizeBytes = 0;
   for await (const piece of exchange.body()) {

@@ -1,11 +1,45 @@
 import { DavError } from '../dav/errors.ts';
 import type { Exchange } from '../dav/exchange.ts';
+import type { Changes } from '../drive/changes.ts';
 import type { Files, NameSearch, Thumbnails } from '../drive/files.ts';
 import type { History } from '../drive/history.ts';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Path, PathError, pathOf } from '../util/path.ts';
+import type { Streams } from './streams.ts';
+import type { Uploads } from './upload.ts';
+
+/** A write that was acknowledged and is not at the service. */
+interface KeptWrite {
+  readonly id: string;
+  /** `lost`: the service has refused it for good, and it is kept beside the drive. */
+  readonly state: 'waiting' | 'lost';
+  /** `undefined`: unknown. */
+  readonly path: string | undefined;
+  readonly sizeBytes: number;
+  /** Milliseconds since 1970. */
+  readonly writtenMs: number | undefined;
+  /** Why it is not at the service. */
+  readonly reason: string | undefined;
+}
+
+/** The outcome of a command; `refused` says why nothing was done. */
+interface Outcome {
+  readonly refused?: string;
+}
+
+/** The acknowledged writes of a drive that the service does not have. */
+export interface KeptWrites {
+  list(): Promise<readonly KeptWrite[]>;
+  /** Returns the bytes of a write; `undefined` unless exactly one has this id. */
+  body(
+    id: string,
+  ): Promise<{ readonly write: KeptWrite; readonly bytes: AsyncIterable<Uint8Array> } | undefined>;
+  /** Sends a pending write now, or restores a lost one to its path. */
+  retry(id: string): Promise<Outcome>;
+  discard(id: string): Promise<Outcome>;
+}
 
 /** A drive as the routes see it. */
 export interface Drive {
@@ -15,18 +49,35 @@ export interface Drive {
   readonly state: Pick<DriveState, 'locks' | 'properties'>;
   /** Whether the user may not change what is at `path`. Absent if the user may change everything. */
   readonly isReadOnly?: ((path: Path) => boolean) | undefined;
+  readonly changes: Changes;
+  /** `undefined` if writes never wait for the service. */
+  readonly keptWrites?: KeptWrites | undefined;
+}
+
+/** One request of the web application. */
+export interface ApiExchange extends Exchange {
+  /** The percent-encoded path. */
+  readonly path: string;
+  /** Whether it is left out of the metrics. */
+  isMonitoring: boolean;
 }
 
 /** The parts that a route may use to answer one request. */
 export interface Context {
-  readonly exchange: Exchange;
+  readonly exchange: ApiExchange;
   readonly signal: AbortSignal;
+  /** Aborted when davgate takes no new requests: what does not end by itself must end. */
+  readonly closing: AbortSignal;
   /** The user's name; `undefined` on a drive without a login. */
   readonly user: string | undefined;
   /** The token of a browser's session; `undefined` for every other login. */
   readonly csrfToken: string | undefined;
+  /** Whether the session of the request has ended since. */
+  readonly isOver: () => boolean;
   readonly drive: Drive;
   readonly input: Input;
+  readonly streams: Streams;
+  readonly uploads: Uploads;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -42,11 +93,16 @@ export interface Route {
    * Such a function changes nothing, because a page of another site can send a form too.
    */
   readonly formBytesMax?: number;
+  /** Whether the body of a POST is bytes of a file, which `run` reads; the values are in the query. */
+  readonly takesBytes?: boolean;
   /** Answers the request. Throws `FileError` or `DavError` to refuse it. */
   readonly run: (context: Context) => Promise<void>;
 }
 
-/** The named values that a request brings: in the query of a GET, as a JSON object of strings or a form in a POST. */
+/**
+ * The named values that a request brings: in the query of a GET, or of a POST with bytes; as a JSON object of strings or a
+ * form in any other POST.
+ */
 export class Input {
   constructor(private readonly values: ReadonlyMap<string, string>) {}
 

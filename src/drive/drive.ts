@@ -9,6 +9,7 @@ import { ROOT } from '../util/path.ts';
 import { ChangeFeed } from './cache/change-feed.ts';
 import { MetadataCache } from './cache/metadata-cache.ts';
 import { Freshness, TreeCache } from './cache/tree-cache.ts';
+import { Announcer, type Changes } from './changes.ts';
 import type { BlockCache } from './content/block-cache.ts';
 import { createContentReader } from './content/content-reader.ts';
 import type { Files, NameSearch, Thumbnails } from './files.ts';
@@ -75,6 +76,7 @@ export interface OpenDrive extends Files, NameSearch, Thumbnails {
   readonly history: History;
   /** The state for the protocol layer. */
   readonly state: DriveState;
+  readonly changes: Changes;
   status(): DriveStatus;
   /** The pending writes one by one; `undefined` without a journal. */
   readonly pending: PendingWrites | undefined;
@@ -115,6 +117,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const remote = guardRemote(unguarded, callLocks);
   const times = new ModifiedTimes(state.times);
   const localFiles = new LocalFiles(state.localFiles, clock, options.keepsLocalFiles ?? true);
+  const changes = new Announcer();
   const quota = new QuotaCache(remote, clock, log);
   const collector = new StateCollector({ remote, state, clock, log });
 
@@ -130,6 +133,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     // The next sweep finds what is missed here.
     onGone: (ids) => void collector.suspect(ids).catch(() => {}),
     meter: options.meter ?? silentMeter,
+    changes,
   });
   const feedEveryMs = options.feedEveryMs ?? FEED_EVERY_MS;
   const feed = new ChangeFeed({ remote, listener: metadata, freshness, clock, log, everyMs: feedEveryMs });
@@ -140,6 +144,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     clock,
     log,
     commit: (placeholder) => committer.commit(placeholder),
+    announce: (path) => changes.entry(path, { isTree: false }),
   });
   const content = createContentReader({ remote, cache: options.cache, clock, log });
   const reader = new Reader({ metadata, localFiles, placeholders, content });
@@ -205,14 +210,17 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       touch: (folder) => metadata.adorn({ ...folder, modifiedMs: clock.now() }),
       isDeletionPermanent: () => remover.isPermanent,
       forgetKept: (path, ids) => remover.forgetKept(path, ids),
+      changes,
       ...(options.journalLimits && { limits: options.journalLimits }),
     }));
+  const shownState = writeBack?.state ?? state;
   return {
     ...(writeBack?.files ?? { ...tree, write: writeSpooled(tree.write, options.spool) }),
     ...(writeBack?.nameSearch ?? nameSearch),
     history: writeBack?.history ?? tree.history,
     ...(writeBack?.thumbnails ?? thumbnails),
-    state: writeBack?.state ?? state,
+    state: { ...shownState, locks: changes.locks(shownState.locks) },
+    changes,
     pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },
     status: () => ({

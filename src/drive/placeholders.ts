@@ -13,6 +13,8 @@ export interface PlaceholdersOptions {
   readonly log: Log;
   /** Commits the empty file. Returns whether the placeholder can be removed. */
   readonly commit: (placeholder: Placeholder) => Promise<boolean>;
+  /** Called with the path of each placeholder that appeared, changed or is gone. */
+  readonly announce?: (path: Path) => void;
 }
 
 /** Pauses between attempts to commit a placeholder. */
@@ -76,6 +78,7 @@ export class Placeholders {
     await store.put({ ...placeholder, untilMs: clock.now() + waitMs });
     this.#due.set(keyOf(placeholder.path), { path: placeholder.path, until });
     this.#alarm.ring();
+    this.options.announce?.(placeholder.path);
     return placeholderEntry(placeholder);
   }
 
@@ -90,6 +93,7 @@ export class Placeholders {
   async forget(path: Path): Promise<void> {
     await this.options.store.forget(path);
     this.#due.delete(keyOf(path));
+    this.options.announce?.(path);
   }
 
   /** Moves the placeholders at `from` and below to `to`. */

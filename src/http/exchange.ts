@@ -75,7 +75,7 @@ export class Exchange {
   readonly ended: Promise<void>;
   /** The owner of the valid credentials in the request: a user's name, or an account's or app's id. */
   principal: string | undefined;
-  /** Whether it is a health check or a scrape. These are not counted as traffic. */
+  /** Whether it is a health check, a scrape or a stream of events. These are not counted as traffic. */
   isMonitoring = false;
   readonly #clock: Clock;
   readonly #sentBeforeBytes: number;

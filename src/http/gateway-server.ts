@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { type Clock, elapsedMs, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -31,12 +32,14 @@ export interface Access {
   readonly user: User | undefined;
   /** The token of a browser's session; `undefined` for every other login. */
   readonly csrfToken?: string;
+  /** Whether that session has ended since, for answers that last. */
+  readonly isOver?: () => boolean;
 }
 
 /** Answers an admitted request. Resolves when all work on it is done, also work that outlives the client. */
 export type Handle = (exchange: Exchange, access: Access) => Promise<void>;
 
-type OwnRoute = (exchange: Exchange, access: Access) => Promise<void> | undefined;
+type OwnRoute = (exchange: Exchange, access: Access, closing: AbortSignal) => Promise<void> | undefined;
 
 export interface GatewayServerOptions {
   readonly host: string;
@@ -47,7 +50,10 @@ export interface GatewayServerOptions {
   /** `undefined`: no login is needed. */
   readonly users: readonly User[] | undefined;
   readonly handle: Handle;
-  /** Answers an admitted request below `/.davgate/`; returns `undefined` for paths that it does not serve. */
+  /**
+   * Answers an admitted request below `/.davgate/`; returns `undefined` for paths that it does not serve. What does not end
+   * by itself ends when `closing` is aborted, at the beginning of the drain.
+   */
   readonly ownRoute?: OwnRoute;
   readonly log: Log;
   /** Whether each request is logged; the default is `true`. */
@@ -93,6 +99,8 @@ export interface GatewayServer {
 export async function startGatewayServer(options: GatewayServerOptions): Promise<GatewayServer> {
   const { host, port, tls, users, handle, metrics, log, clock = systemClock } = options;
   const closing = new AbortController();
+  // No leak, even with many listeners: each removes its own.
+  setMaxListeners(0, closing.signal);
   const credentials = users && new Credentials(users, { clock, log, closing: closing.signal });
   const sessions = new Sessions(clock);
   const rules: AdmissionRules = {
@@ -102,6 +110,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
     signIn: credentials && new SignIn({ credentials, sessions, log }),
     health: options.health ?? (() => ({})),
     metrics,
+    closing: closing.signal,
     isDraining: () => closing.signal.aborted,
     crossOrigins: options.crossOrigins ?? [],
     openRoute: options.openRoute,
@@ -144,6 +153,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
 interface AdmissionRules extends Monitored {
   readonly handle: Handle;
   readonly ownRoute: OwnRoute | undefined;
+  readonly closing: AbortSignal;
   /** `undefined`: no login is needed. */
   readonly credentials: Credentials | undefined;
   /** Present with `credentials`. */
@@ -187,7 +197,7 @@ async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
   if ('status' in login) return exchange.refuse(login);
   exchange.principal = login.user?.name;
   if (monitoring) return monitoring.whole();
-  if (isOwn) return rules.ownRoute?.(exchange, login) ?? exchange.refuse(RESERVED);
+  if (isOwn) return rules.ownRoute?.(exchange, login, rules.closing) ?? exchange.refuse(RESERVED);
   const refusal = destinationRefusal(request);
   if (refusal) return exchange.refuse(refusal);
   await rules.handle(exchange, login);

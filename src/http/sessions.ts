@@ -60,6 +60,11 @@ export class Sessions {
     return session.user;
   }
 
+  /** Whether a session goes on. This does not count as its use. */
+  has(id: string): boolean {
+    return this.#sessions.has(digestOf(id));
+  }
+
   end(id: string): void {
     this.#sessions.delete(digestOf(id));
   }

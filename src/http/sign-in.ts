@@ -27,6 +27,8 @@ const ENDED = 'ended';
 export interface SignedIn {
   readonly user: User;
   readonly csrfToken: string;
+  /** Whether the session has ended since. */
+  readonly isOver: () => boolean;
 }
 
 export interface SignInOptions {
@@ -60,7 +62,7 @@ export class SignIn {
     if (!user) return undefined;
     const csrfToken = csrfTokenOf(id);
     if (SAFE_METHODS.has(request.method ?? '') || isCsrfToken(id, sentToken(exchange)))
-      return { user, csrfToken };
+      return { user, csrfToken, isOver: () => !this.options.sessions.has(id) };
     return { ...SIGN_IN_AGAIN, text: 'The token of the session is missing or old; load the page again.' };
   }
 

@@ -1,8 +1,10 @@
 import type { Asked } from './commands.ts';
 import { createFolder, DavFailure, type Item, relocate } from './dav.ts';
-import { ConfirmDialog, FolderDialog, NameDialog } from './dialogs.tsx';
+import { ConfirmDialog, NameDialog } from './dialogs.tsx';
 import { failureText } from './folder.ts';
+import { FolderDialog } from './folder-dialog.tsx';
 import { t } from './messages.ts';
+import type { How } from './operations.ts';
 import { join, nameOf, parentOf } from './paths.ts';
 import { ShareDialog } from './share-dialog.tsx';
 import { createTextFile } from './text-file.ts';
@@ -10,14 +12,15 @@ import { TrashDialog } from './trash-dialog.tsx';
 import { VersionsDialog } from './versions-dialog.tsx';
 
 interface AskingProps {
-  readonly asked: Asked | undefined;
+  readonly asked: Asked;
   readonly path: string;
-  readonly chosen: readonly Item[];
+  /** The items that were selected when the command was given. */
+  readonly items: readonly Item[];
   /** Whether a deletion can be undone. */
   readonly keepsDeleted: boolean;
   /** Whether the user may change what is chosen. */
   readonly canChange: boolean;
-  readonly relocateTo: (how: 'MOVE' | 'COPY', folder: string) => Promise<void>;
+  readonly onRelocate: (how: How, folder: string) => void;
   readonly onDone: () => void;
   readonly onClose: () => void;
   readonly onRemove: () => void;
@@ -27,9 +30,9 @@ interface AskingProps {
 
 /** The dialog of the command that needs an answer. */
 export function Asking(props: AskingProps) {
-  const { asked, path, chosen, keepsDeleted, canChange } = props;
-  const { relocateTo, onDone, onClose, onRemove, onEdit } = props;
-  const [only] = chosen;
+  const { asked, path, items, keepsDeleted, canChange } = props;
+  const { onRelocate, onDone, onClose, onRemove, onEdit } = props;
+  const [only] = items;
   /** Returns why `work` failed, in words for the name that was given. */
   const tried = async (name: string, work: () => Promise<void>): Promise<string | undefined> => {
     try {
@@ -87,22 +90,21 @@ export function Asking(props: AskingProps) {
   if (asked === 'remove')
     return (
       <ConfirmDialog
-        title={chosen.length === 1 ? t('removeOne', only.name) : t('removeMany', chosen.length)}
+        title={items.length === 1 ? t('removeOne', only.name) : t('removeMany', items.length)}
         text={t(keepsDeleted ? 'removeKept' : 'removeWarning')}
         action={t('remove')}
         onConfirm={onRemove}
         onClose={onClose}
       />
     );
-  if (asked === 'move' || asked === 'copy')
-    return (
-      <FolderDialog
-        title={t(asked)}
-        action={t(asked === 'move' ? 'moveHere' : 'copyHere')}
-        start={path}
-        onChoose={(folder) => void relocateTo(asked === 'move' ? 'MOVE' : 'COPY', folder)}
-        onClose={onClose}
-      />
-    );
-  return null;
+  const how = asked === 'move' ? 'MOVE' : 'COPY';
+  return (
+    <FolderDialog
+      how={how}
+      items={items}
+      start={path}
+      onChoose={(folder) => onRelocate(how, folder)}
+      onClose={onClose}
+    />
+  );
 }

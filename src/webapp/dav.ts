@@ -30,10 +30,17 @@ export class DavFailure extends Error {
 const PROPFIND = `<?xml version="1.0" encoding="utf-8"?>
 <propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/><getlastmodified/><getetag/></prop></propfind>`;
 
-/** Returns the children of a folder. Throws `DavFailure`. */
+/** The last listing of the drive. */
+let listed: { readonly folder: string; readonly text: string; readonly items: readonly Item[] } | undefined;
+
+/** Returns the children of a folder, as the same object while they are the same. Throws `DavFailure`. */
 export async function list(folder: string, signal?: AbortSignal): Promise<readonly Item[]> {
-  const [, ...children] = responsesIn(await propfind(addressOf(folder, 'folder'), '1', signal));
-  return children.map((response) => itemOf(response, folder));
+  const text = await propfind(addressOf(folder, 'folder'), '1', signal);
+  if (listed?.folder === folder && listed.text === text) return listed.items;
+  const [, ...children] = responsesIn(text);
+  const items = children.map((response) => itemOf(response, folder));
+  listed = { folder, text, items };
+  return items;
 }
 
 async function propfind(address: string, depth: '0' | '1', signal?: AbortSignal): Promise<string> {

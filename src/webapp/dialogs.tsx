@@ -1,8 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { Breadcrumbs } from './breadcrumbs.tsx';
-import { useFolder } from './folder.ts';
-import { ItemIcon } from './icons.tsx';
 import { t } from './messages.ts';
 
 interface DialogProps {
@@ -116,53 +113,6 @@ export function ConfirmDialog({ title, text, action, onConfirm, onClose }: Confi
           class="button danger"
           onClick={() => {
             onConfirm();
-            onClose();
-          }}
-        >
-          {action}
-        </button>
-      </div>
-    </Dialog>
-  );
-}
-
-interface FolderDialogProps {
-  readonly title: string;
-  readonly action: string;
-  /** The folder that is open at first. */
-  readonly start: string;
-  readonly onChoose: (folder: string) => void;
-  readonly onClose: () => void;
-}
-
-/** Lets a person choose a folder of the drive. */
-export function FolderDialog({ title, action, start, onChoose, onClose }: FolderDialogProps) {
-  const [path, setPath] = useState(start);
-  const { items, failure } = useFolder(path);
-  const folders = items?.filter(({ kind }) => kind === 'folder') ?? [];
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <Breadcrumbs path={path} onOpen={setPath} />
-      <ul class="folders">
-        {folders.map((folder) => (
-          <li key={folder.name}>
-            <button type="button" onClick={() => setPath(folder.path)}>
-              <ItemIcon item={folder} />
-              {folder.name}
-            </button>
-          </li>
-        ))}
-      </ul>
-      {failure !== undefined && <p class="problem">{failure}</p>}
-      <div class="actions">
-        <button type="button" class="button" onClick={onClose}>
-          {t('cancel')}
-        </button>
-        <button
-          type="button"
-          class="button primary"
-          onClick={() => {
-            onChoose(path);
             onClose();
           }}
         >

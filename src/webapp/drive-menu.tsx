@@ -9,12 +9,16 @@ import type { Drive } from './use-drive.ts';
 
 interface Props {
   readonly drive: Drive;
+  /** Number of files that wait or were refused; `undefined` where none can, or none may be sent by this user. */
+  readonly keptCount: number | undefined;
+  readonly onKept: () => void;
   readonly onOpen: (folder: string) => void;
   readonly onProblem: (problem: string) => void;
 }
 
 /** The buttons about the whole drive. */
-export function DriveMenu({ drive, onOpen, onProblem }: Props) {
+export function DriveMenu(props: Props) {
+  const { drive, keptCount, onKept, onOpen, onProblem } = props;
   const [shown, setShown] = useState<'links' | 'connect'>();
   const close = () => setShown(undefined);
   const open = (folder: string) => {
@@ -27,6 +31,14 @@ export function DriveMenu({ drive, onOpen, onProblem }: Props) {
   return (
     <>
       <div class="actions">
+        {keptCount !== undefined && (
+          <Action
+            sign="clock"
+            label={t('keptWrites')}
+            badge={keptCount === 0 ? undefined : String(keptCount)}
+            onPress={onKept}
+          />
+        )}
         <Action sign="link" label={t('sharedLinks')} onPress={() => setShown('links')} />
         <Action sign="connect" label={t('connect')} onPress={() => setShown('connect')} />
         {drive.hasSession && <Action sign="leave" label={t('signOut')} onPress={leave} />}

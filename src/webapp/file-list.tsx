@@ -1,8 +1,11 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Item } from './dav.ts';
+import { useDropTarget } from './drag.ts';
 import { sizeText, timeText } from './format.ts';
 import { Look } from './look.tsx';
+import { type MarkSources, Marks } from './marks.tsx';
 import { t } from './messages.ts';
+import type { How } from './operations.ts';
 import type { Column, Order } from './order.ts';
 import { addressOf, nameOf, parentOf } from './paths.ts';
 import type { Keys, Selection } from './selection.ts';
@@ -16,38 +19,38 @@ const TILE = { width: 152, height: 168 };
 /** Rows kept above and below the visible ones, so that a quick scroll shows no gaps. */
 const ROWS_AROUND = 12;
 
-/** How items are marked while they are dragged within the page. */
-export const DRAGGED_TYPE = 'application/x-davgate-items';
-
 interface Props {
   readonly items: readonly Item[];
   readonly view: View;
   readonly order: Order;
   readonly selection: Selection;
+  readonly marks: MarkSources;
   readonly onOrder: (by: Column) => void;
   readonly onSelect: (item: Item, keys: Keys) => void;
   readonly onOpen: (item: Item) => void;
   readonly onSelectAll: (isAll: boolean) => void;
   readonly onDragStart: (item: Item, data: DataTransfer) => void;
-  /** Absent if the user may not move what is selected. */
-  readonly onMoveInto: ((folder: string) => void) | undefined;
+  /** Called when the dragged items are dropped on a folder. Absent if the user may not move what is selected. */
+  readonly onItemsInto: ((how: How, folder: string) => void) | undefined;
   /** Opens the folder of an item. Present when the items lie in several folders, which are then shown. */
   readonly onPlace?: ((folder: string) => void) | undefined;
 }
 
 /** The files of a folder, or those that a search has found. Only the visible ones are in the document, so that 10,000 are as fast as ten. */
 export function FileList(props: Props) {
-  const { items, view, selection } = props;
+  const { items, view, order, selection } = props;
   const box = useRef<HTMLDivElement>(null);
   const { columns, first, last } = useVisible(box, view, items.length);
   const rowHeight = view === 'list' ? ROW_HEIGHT : TILE.height;
   const rowCount = Math.ceil(items.length / columns);
+  useSteadyScroll(box, { items, order, columns, rowHeight });
+  // Only when a person has gone to an item or sorted the list: a change made elsewhere takes the focus from nothing.
   useEffect(() => {
     const index = items.findIndex(({ path }) => path === selection.current);
     if (index < 0) return;
     reveal(box.current, Math.floor(index / columns) * rowHeight, rowHeight);
     document.querySelector<HTMLElement>('[role=row][tabindex="0"]')?.focus({ preventScroll: true });
-  }, [selection.current, items, columns, rowHeight]);
+  }, [selection.current, order, columns, rowHeight]);
   const shown = items.slice(first * columns, last * columns);
   return (
     <>
@@ -105,20 +108,17 @@ function Row({
   items,
   view,
   selection,
+  marks,
   onSelect,
   onOpen,
   onDragStart,
-  onMoveInto,
+  onItemsInto,
   onPlace,
 }: Props & { readonly item: Item; readonly index: number }) {
-  const [isTarget, setTarget] = useState(false);
   const isSelected = selection.paths.has(item.path);
   const isCurrent = (selection.current ?? items[0]?.path) === item.path;
-  const takes = (event: DragEvent) =>
-    onMoveInto !== undefined &&
-    item.kind === 'folder' &&
-    event.dataTransfer?.types.includes(DRAGGED_TYPE) === true &&
-    !isSelected;
+  const takesItems = onItemsInto !== undefined && item.kind === 'folder' && !isSelected;
+  const [isTarget, target] = useDropTarget(takesItems ? (how) => onItemsInto(how, item.path) : undefined);
   return (
     <div
       role="row"
@@ -132,20 +132,7 @@ function Row({
       }
       onDblClick={() => onOpen(item)}
       onDragStart={(event) => event.dataTransfer && onDragStart(item, event.dataTransfer)}
-      onDragOver={(event) => {
-        if (!takes(event)) return;
-        event.preventDefault();
-        event.stopPropagation();
-        setTarget(true);
-      }}
-      onDragLeave={() => setTarget(false)}
-      onDrop={(event) => {
-        if (!takes(event)) return;
-        event.preventDefault();
-        event.stopPropagation();
-        setTarget(false);
-        onMoveInto?.(item.path);
-      }}
+      {...target}
     >
       <span role="gridcell" class="name">
         <input
@@ -170,6 +157,7 @@ function Row({
         >
           {nameOf(item.path)}
         </a>
+        <Marks item={item} sources={marks} />
         {onPlace && <Place folder={parentOf(item.path)} onOpen={onPlace} />}
       </span>
       {view === 'list' && (
@@ -244,6 +232,30 @@ function useVisible(box: { readonly current: HTMLDivElement | null }, view: View
     };
   }, [box, view, count]);
   return visible;
+}
+
+interface Rows {
+  readonly items: readonly Item[];
+  readonly order: Order;
+  readonly columns: number;
+  readonly rowHeight: number;
+}
+
+/** Keeps the first visible item where it is when others appear or disappear above it. The top of the list stays the top. */
+function useSteadyScroll(box: { readonly current: HTMLDivElement | null }, rows: Rows): void {
+  const last = useRef(rows);
+  useLayoutEffect(() => {
+    const { items, order, columns, rowHeight } = rows;
+    const before = last.current;
+    last.current = rows;
+    const element = box.current;
+    if (!element || element.scrollTop < rowHeight || before.order !== order || before.columns !== columns)
+      return;
+    const row = Math.floor(element.scrollTop / rowHeight);
+    const first = before.items[row * columns];
+    const now = items.findIndex(({ path }) => path === first?.path);
+    if (now >= 0) element.scrollTop += (Math.floor(now / columns) - row) * rowHeight;
+  });
 }
 
 /** Scrolls until a row is visible. */

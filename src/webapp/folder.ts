@@ -24,15 +24,24 @@ export function usePath(): readonly [path: string, open: (path: string) => void]
 export interface Folder {
   /** `undefined` until the first answer. */
   readonly items: readonly Item[] | undefined;
-  /** Why it cannot be shown. */
+  /** Why it cannot be shown, or why what is shown may be out of date. */
   readonly failure: string | undefined;
   readonly reload: () => void;
+  /** Lists it again, after a listing that is under way: what changes all the time must not keep it from ending. */
+  readonly refresh: () => void;
+}
+
+interface Shown {
+  readonly path: string;
+  readonly items?: readonly Item[];
+  readonly failure?: string;
 }
 
 /** Lists the folder at `path`, again when the page is shown after it was hidden. */
 export function useFolder(path: string): Folder {
-  const [shown, setShown] = useState<{ path: string; items?: readonly Item[]; failure?: string }>({ path });
+  const [shown, setShown] = useState<Shown>({ path });
   const running = useRef<AbortController>(null);
+  const isOutdated = useRef(false);
   const wanted = useRef(path);
   wanted.current = path;
   const reload = useCallback(() => {
@@ -41,27 +50,47 @@ export function useFolder(path: string): Folder {
     running.current?.abort();
     const controller = new AbortController();
     running.current = controller;
+    isOutdated.current = false;
     const { signal } = controller;
+    const end = (show: (before: Shown) => Shown) => {
+      if (signal.aborted) return;
+      running.current = null;
+      setShown(show);
+      if (isOutdated.current) reload();
+    };
     list(path, signal).then(
-      (items) => !signal.aborted && setShown({ path, items }),
-      (error: unknown) => !signal.aborted && setShown({ path, failure: failureText(error) }),
+      (items) => end(() => ({ path, items })),
+      (error: unknown) => end((before) => failed(before, path, error)),
     );
   }, [path]);
+  const refresh = useCallback(() => {
+    if (running.current) isOutdated.current = true;
+    else reload();
+  }, [reload]);
   useEffect(() => {
     reload();
-    const refresh = () => document.visibilityState === 'visible' && reload();
-    document.addEventListener('visibilitychange', refresh);
+    const look = () => document.visibilityState === 'visible' && refresh();
+    document.addEventListener('visibilitychange', look);
     return () => {
-      document.removeEventListener('visibilitychange', refresh);
+      document.removeEventListener('visibilitychange', look);
       running.current?.abort();
+      running.current = null;
     };
-  }, [reload]);
+  }, [reload, refresh]);
   const isCurrent = shown.path === path;
   return {
     items: isCurrent ? shown.items : undefined,
     failure: isCurrent ? shown.failure : undefined,
     reload,
+    refresh,
   };
+}
+
+/** Returns what is shown after a listing failed: what was there before, unless the folder is gone. */
+function failed({ path: before, items }: Shown, path: string, error: unknown): Shown {
+  const isGone = error instanceof DavFailure && (error.status === 404 || error.status === 409);
+  const failure = failureText(error);
+  return before === path && items && !isGone ? { path, items, failure } : { path, failure };
 }
 
 /** Returns what a person should read about a failure. */

@@ -52,6 +52,8 @@ const SIGNS = {
   connect: 'M4 5h16v10H4zM9 20h6M12 15v5',
   leave: 'M14 4h5v16h-5M10 8l-4 4 4 4M6 12h9',
   check: 'M5 13l4 4L19 7',
+  lock: 'M6 11h12v9H6zM9 11V8a3 3 0 0 1 6 0v3',
+  clock: 'M12 4a8 8 0 1 0 .1 0M12 8v4l3 2',
   retry: 'M20 11a8 8 0 1 0-2.3 6.7M20 5v6h-6',
 };
 

@@ -1,6 +1,8 @@
 import { ENGLISH_CONNECT, GERMAN_CONNECT } from './messages-connect.ts';
+import { ENGLISH_MOVING, GERMAN_MOVING } from './messages-moving.ts';
 import { ENGLISH_SHARING, GERMAN_SHARING } from './messages-sharing.ts';
 import { ENGLISH_SIGN_IN, GERMAN_SIGN_IN } from './messages-sign-in.ts';
+import { ENGLISH_TROUBLE, GERMAN_TROUBLE } from './messages-trouble.ts';
 
 /**
  * The words of the application. A further language is one more table here: the compiler names what is missing. `{0}` and
@@ -16,12 +18,6 @@ const ENGLISH = {
   create: 'Create',
   rename: 'Rename',
   newName: 'New name',
-  moveTo: 'Move to…',
-  copyTo: 'Copy to…',
-  move: 'Move',
-  copy: 'Copy',
-  moveHere: 'Move here',
-  copyHere: 'Copy here',
   download: 'Download',
   cannotDownload: 'The download did not begin: {0}',
   remove: 'Delete',
@@ -61,6 +57,7 @@ const ENGLISH = {
   openPlace: 'Open the folder “{0}”',
   loading: 'Loading…',
   cannotList: 'This folder cannot be shown.',
+  cannotRefresh: 'What you see may be out of date: {0}',
   offline: 'The drive does not answer. Check the connection.',
   locked: 'Someone else has locked it. Try again when they are done.',
   dropHere: 'Drop to upload to “{0}”',
@@ -119,7 +116,9 @@ const ENGLISH = {
   inUse: '“{0}” is locked: a program has it open. Close it there and try again.',
   breadcrumbs: 'Folders above',
   files: 'Files',
+  ...ENGLISH_MOVING,
   ...ENGLISH_SHARING,
+  ...ENGLISH_TROUBLE,
   ...ENGLISH_CONNECT,
   ...ENGLISH_SIGN_IN,
 };
@@ -136,12 +135,6 @@ const GERMAN: Messages = {
   create: 'Anlegen',
   rename: 'Umbenennen',
   newName: 'Neuer Name',
-  moveTo: 'Verschieben …',
-  copyTo: 'Kopieren …',
-  move: 'Verschieben',
-  copy: 'Kopieren',
-  moveHere: 'Hierher verschieben',
-  copyHere: 'Hierher kopieren',
   download: 'Herunterladen',
   cannotDownload: 'Das Herunterladen hat nicht begonnen: {0}',
   remove: 'Löschen',
@@ -181,6 +174,7 @@ const GERMAN: Messages = {
   openPlace: 'Den Ordner „{0}“ öffnen',
   loading: 'Wird geladen …',
   cannotList: 'Dieser Ordner kann nicht angezeigt werden.',
+  cannotRefresh: 'Die Anzeige ist vielleicht nicht aktuell: {0}',
   offline: 'Das Laufwerk antwortet nicht. Bitte die Verbindung prüfen.',
   locked: 'Jemand anderes hat es gesperrt. Bitte später noch einmal versuchen.',
   dropHere: 'Zum Hochladen nach „{0}“ hier ablegen',
@@ -241,7 +235,9 @@ const GERMAN: Messages = {
   inUse: '„{0}“ ist gesperrt: Ein Programm hat es geöffnet. Bitte dort schließen und noch einmal versuchen.',
   breadcrumbs: 'Übergeordnete Ordner',
   files: 'Dateien',
+  ...GERMAN_MOVING,
   ...GERMAN_SHARING,
+  ...GERMAN_TROUBLE,
   ...GERMAN_CONNECT,
   ...GERMAN_SIGN_IN,
 };

@@ -9,6 +9,8 @@ export interface DriveInfo {
   readonly csrfToken?: string;
   /** Whether a deletion can be undone. */
   readonly keepsDeleted: boolean;
+  /** Whether writes may wait for the storage service. */
+  readonly keepsWrites: boolean;
   /** The folders below which the user may change everything, or only read. */
   readonly places: readonly Place[];
 }

@@ -113,15 +113,19 @@ export function Toolbar(props: Props) {
 interface ActionProps {
   readonly sign: SignName;
   readonly label: string;
+  /** A number on the sign. */
+  readonly badge?: string | undefined;
   readonly onPress: () => void;
 }
 
 /** A button with a sign; narrow screens show the sign alone. */
-export function Action({ sign, label, onPress }: ActionProps) {
+export function Action({ sign, label, badge, onPress }: ActionProps) {
+  const name = badge === undefined ? undefined : `${label}: ${badge}`;
   return (
-    <button type="button" class="button" title={label} onClick={onPress}>
+    <button type="button" class="button" title={label} aria-label={name} onClick={onPress}>
       <Sign name={sign} />
       <span class="label">{label}</span>
+      {badge !== undefined && <span class="badge">{badge}</span>}
     </button>
   );
 }

@@ -9,6 +9,8 @@ export interface Drive {
   readonly hasSession: boolean;
   /** Whether a deletion can be undone. */
   readonly keepsDeleted: boolean;
+  /** Whether writes may wait for the storage service. */
+  readonly keepsWrites: boolean;
   /** The folders below which the user may change everything, or only read. */
   readonly places: readonly Place[];
 }
@@ -27,6 +29,7 @@ const UNKNOWN: Drive = {
   user: undefined,
   hasSession: false,
   keepsDeleted: false,
+  keepsWrites: false,
   places: [{ path: '/', isReadOnly: false }],
 };
 
@@ -35,8 +38,8 @@ export function useDrive(): Drive {
   const [drive, setDrive] = useState<Drive>(UNKNOWN);
   useEffect(() => {
     driveInfo().then(
-      ({ user, csrfToken, keepsDeleted, places }) =>
-        setDrive({ user: user ?? undefined, hasSession: csrfToken !== undefined, keepsDeleted, places }),
+      ({ user, csrfToken, ...known }) =>
+        setDrive({ ...known, user: user ?? undefined, hasSession: csrfToken !== undefined }),
       // The page works without the answer.
       () => undefined,
     );

@@ -15,11 +15,15 @@ interface Visitor {
   readonly password: string;
 }
 
+/** Returns arguments of davgate, after starting what they name. */
+type ArgumentsOf = () => Promise<readonly string[]>;
+
 /**
  * Starts a browser and a davgate before the tests of a file, and gives each test a folder and a browser profile of its
- * own. `config` is a configuration file with the user `tester` among others.
+ * own. `config` is a configuration file with the user `tester` among others, or returns further arguments of davgate;
+ * without it davgate serves the embedded service.
  */
-export function driveInBrowser(config?: object): DrivePage {
+export function driveInBrowser(config?: object | ArgumentsOf): DrivePage {
   const drive = new DrivePage(config);
   beforeAll(() => drive.start());
   beforeEach(() => drive.begin());
@@ -38,14 +42,15 @@ class DrivePage {
   #folders = 0;
   readonly #failures: string[] = [];
 
-  constructor(private readonly config: object | undefined) {}
+  constructor(private readonly config: object | ArgumentsOf | undefined) {}
 
   async start(): Promise<void> {
     this.#directory = await temporaryDirectory();
     this.#browser = await startChromium();
     const dataDirectory = join(this.directory, 'data');
-    if (!this.config) {
-      this.#program = await startProgram({ dataDirectory });
+    if (this.config === undefined || isArguments(this.config)) {
+      const args = (await this.config?.()) ?? [];
+      this.#program = await startProgram({ dataDirectory, args });
       return;
     }
     const file = join(this.directory, 'davgate.json');
@@ -188,6 +193,10 @@ class DrivePage {
       "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
     );
   }
+}
+
+function isArguments(config: object | ArgumentsOf): config is ArgumentsOf {
+  return typeof config === 'function';
 }
 
 /** Signs in as the page does, and returns the cookie of the session. */

@@ -129,7 +129,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const access = {
     user: undefined,
     drive: {
-      ...{ name: 'd', files, history: files.history, state: files.state },
+      ...{ name: 'd', files, history: files.history, state: files.state, changes: files.changes },
       ...(options.isReadOnly && { isReadOnly: () => true }),
     },
   };
@@ -140,7 +140,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     port: 0,
     users: undefined,
     log,
-    ownRoute: (exchange) => handleApi(exchange, access),
+    ownRoute: (exchange, _, closing) => handleApi(exchange, access, closing),
     handle: (exchange) => handleDav(exchange, access),
   });
   return {

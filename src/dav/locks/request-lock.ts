@@ -65,6 +65,15 @@ export async function withRequestLock<T>(
   }
 }
 
+/** Returns the body, which ends with an error if the request lock may have been lost while it arrived. */
+export async function* untilUnbroken(
+  body: AsyncIterable<Uint8Array>,
+  lock: RequestLock,
+): AsyncIterable<Uint8Array> {
+  yield* body;
+  await lock.requireUnbroken();
+}
+
 /** Returns the href of a lock's root. */
 export async function lockRootHref(
   { drive, signal }: Pick<Context, 'drive' | 'signal'>,

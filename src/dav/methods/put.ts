@@ -13,7 +13,7 @@ import {
 } from '../conditions/preconditions.ts';
 import type { Context, Method } from '../context.ts';
 import { DavError, methodNotAllowed } from '../errors.ts';
-import { type RequestLock, withRequestLock } from '../locks/request-lock.ts';
+import { type RequestLock, untilUnbroken, withRequestLock } from '../locks/request-lock.ts';
 import {
   CHECKSUM_HEADERS,
   checksumsProperty,
@@ -117,12 +117,6 @@ async function write(
   };
   const body = untilUnbroken(checkedBody(context), lock);
   return drive.files.write(path, body, options, bodySignal(context));
-}
-
-/** Returns the body, which ends with an error if the request lock may have been lost while it arrived. */
-async function* untilUnbroken(body: AsyncIterable<Uint8Array>, lock: RequestLock): AsyncIterable<Uint8Array> {
-  yield* body;
-  await lock.requireUnbroken();
 }
 
 /** Returns the body, which ends with an error if it does not match the client's checksums. */

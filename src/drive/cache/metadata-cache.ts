@@ -4,6 +4,7 @@ import { type Clock, elapsedMs, type Instant, instantIn, LONG_AGO, remainingMs }
 import type { Meter } from '../../util/meter.ts';
 import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { waitAtMost } from '../../util/wait.ts';
+import type { Announcer } from '../changes.ts';
 import { FileError } from '../errors.ts';
 import type { Listing } from '../files.ts';
 import { Lookups, type LookupsDeps, tooUnsteady } from './lookups.ts';
@@ -38,6 +39,7 @@ interface MetadataCacheDeps extends LookupsDeps {
   readonly onGone?: (ids: readonly string[]) => void;
   readonly availability: Availability;
   readonly meter: Meter;
+  readonly changes: Pick<Announcer, 'entry' | 'everything'>;
 }
 
 /**
@@ -144,6 +146,7 @@ export class MetadataCache {
   /** Stores the time that a client set for an entry, which the service does not know. */
   adorn(entry: Entry): void {
     this.#deps.cache.adorn(entry);
+    this.#deps.changes.entry(entry.path, { isTree: false });
   }
 
   /** Drops the cached state of `path`, which has turned out to be outdated. */
@@ -164,6 +167,9 @@ export class MetadataCache {
       const key = keyOf(path);
       return this.#own.begin(key, cache.peek(key), { tree, shield });
     });
+    const announce = (outcomes: readonly (readonly [Path, Known])[]) => {
+      for (const path of paths) this.#deps.changes.entry(path, { isTree: !isFile(path, outcomes) });
+    };
     return {
       end: (outcomes, { isNew } = { isNew: false }) => {
         const byKey = new Map(outcomes.map(([path, outcome]) => [keyOf(path), outcome]));
@@ -172,11 +178,13 @@ export class MetadataCache {
           if (isNew && made !== undefined && made !== 'absent' && !change.seenBelow)
             cache.startEmpty(made.path);
         }
+        announce(outcomes);
       },
       failed: (error) => {
         const isUndone = isOutage(error) && error.details.isUndone;
         for (const change of changes)
           if (!isUndone || !this.#own.cancel(change)) this.#end(change, undefined);
+        if (!isUndone) announce([]);
       },
     };
   }
@@ -199,6 +207,7 @@ export class MetadataCache {
   /** Drops everything. Called when changes may have been missed. */
   reset(): void {
     this.#deps.cache.reset();
+    this.#deps.changes.everything();
   }
 
   #idsAt(key: string, known: Entry | undefined): string[] {
@@ -265,15 +274,25 @@ export class MetadataCache {
     if (!isNews) cache.inFlight.changed(key, before);
     if (!isNews || decision === 'ignore') return;
     if (reported === 'absent' && before !== 'absent') this.#deps.onGone?.(this.#idsAt(key, before));
-    if (doubted || decision === 'doubt' || isOlder(reported, before)) {
-      cache.forget(key);
-      return;
+    if (doubted || decision === 'doubt' || isOlder(reported, before)) cache.forget(key);
+    else {
+      // The contents of a folder that was unknown until now may already be cached.
+      if (reported === 'absent' || reported.kind === 'file' || before !== undefined) cache.drop(key);
+      cache.learn(key, reported);
+      cache.touchParent(key, before, reported);
     }
-    // The contents of a folder that was unknown until now may already be cached.
-    if (reported === 'absent' || reported.kind === 'file' || before !== undefined) cache.drop(key);
-    cache.learn(key, reported);
-    cache.touchParent(key, before, reported);
+    this.#deps.changes.entry(path, { isTree: !isFileNow(reported) });
   }
+}
+
+/** Whether a change has left a file at `path`. */
+function isFile(path: Path, outcomes: readonly (readonly [Path, Known])[]): boolean {
+  const outcome = outcomes.find(([each]) => keyOf(each) === keyOf(path));
+  return outcome !== undefined && isFileNow(outcome[1]);
+}
+
+function isFileNow(known: Known): boolean {
+  return known !== 'absent' && known.kind === 'file';
 }
 
 function present(known: Known): Entry | undefined {

@@ -59,6 +59,9 @@ export class PendingFiles {
   bytes = 0;
   growthBytes = 0;
 
+  /** `announce` is called with the path of each write that is seen differently from then on. */
+  constructor(private readonly announce: (path: Path) => void = () => {}) {}
+
   /** Grows when a write leaves: a listing of the tree below that was read before may not have it yet. */
   get departures(): number {
     return this.#departures;
@@ -75,6 +78,7 @@ export class PendingFiles {
     this.files++;
     this.bytes += file.write.sizeBytes;
     this.growthBytes += file.growthBytes;
+    this.announce(file.write.path);
   }
 
   delete(file: PendingFile): void {
@@ -86,6 +90,7 @@ export class PendingFiles {
     this.#hindered.delete(file);
     const folder = keyOf(parentOf(file.write.path));
     this.#shown.delete(folder);
+    this.announce(file.write.path);
     this.#departures++;
     this.files--;
     this.bytes -= file.write.sizeBytes;
@@ -113,6 +118,7 @@ export class PendingFiles {
   /** Updates the entry of `file`. Must be called when the entry as clients see it has changed. */
   changed(file: PendingFile): void {
     this.#shown.delete(keyOf(parentOf(file.write.path)));
+    this.announce(file.write.path);
   }
 
   /** Returns the writes at `path`, in the order in which they land. */
@@ -162,6 +168,7 @@ export class PendingFiles {
   hinder(file: PendingFile, problem: Problem): void {
     file.problem = problem;
     this.#hindered.add(file);
+    this.announce(file.write.path);
   }
 
   /** Forgets the problems of the writes for which `isFree` is true. */
@@ -169,6 +176,7 @@ export class PendingFiles {
     for (const file of [...this.#hindered].filter(isFree)) {
       file.problem = undefined;
       this.#hindered.delete(file);
+      this.announce(file.write.path);
     }
   }
 

@@ -4,6 +4,7 @@ import type { DriveState } from '../../state/state.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { Path } from '../../util/path.ts';
+import type { Announcer } from '../changes.ts';
 import type { Fault } from '../errors.ts';
 import type { Files, FolderEntry, NameSearch, Thumbnails } from '../files.ts';
 import type { History } from '../history.ts';
@@ -48,6 +49,7 @@ export interface WriteBackParts {
   readonly isDeletionPermanent: () => boolean;
   /** Forgets properties and times of the files with these ids, which were at `path`. */
   readonly forgetKept: (path: Path, ids: readonly string[]) => Promise<void>;
+  readonly changes: Pick<Announcer, 'write'>;
   readonly limits?: Partial<JournalLimits>;
 }
 
@@ -87,8 +89,8 @@ export interface WriteBack {
 
 /** Opens the journal with the pending writes of the last run. */
 export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
-  const { base, journal, state, clock, log } = parts;
-  const pending = new PendingFiles();
+  const { base, journal, state, clock, log, changes } = parts;
+  const pending = new PendingFiles((path) => changes.write(path));
   const shown = new OverlayEntries();
   const ids = new FileIds();
   const turns = new PathLocks();

@@ -3,6 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createBrowserHandler } from '../../../src/browser/handler.ts';
+import { Announcer } from '../../../src/drive/changes.ts';
 import type { FileEntry } from '../../../src/drive/files.ts';
 import { type GatewayServer, startGatewayServer } from '../../../src/http/gateway-server.ts';
 import { silentLog } from '../../../src/util/log.ts';
@@ -39,14 +40,14 @@ beforeEach(async () => {
   const more = { search: async () => ({ entries: [] }), thumbnail: async () => new Uint8Array() };
   const whole = Object.assign(files, more);
   const handleApi = createBrowserHandler({ clock, log: silentLog });
-  const drive = { name: 'd', files: whole, history: NO_HISTORY, state };
+  const drive = { name: 'd', files: whole, history: NO_HISTORY, state, changes: new Announcer() };
   listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
     users: undefined,
     log: silentLog,
     clock,
-    ownRoute: (exchange) => handleApi(exchange, { user: undefined, drive }),
+    ownRoute: (exchange, _, closing) => handleApi(exchange, { user: undefined, drive }, closing),
     handle: async (exchange) => exchange.drop(),
   });
 });

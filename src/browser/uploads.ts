@@ -1,0 +1,88 @@
+import { DavError } from '../dav/errors.ts';
+import { untilUnbroken, withRequestLock } from '../dav/locks/request-lock.ts';
+import { FileError } from '../drive/errors.ts';
+import type { WriteOptions } from '../drive/files.ts';
+import type { Path } from '../util/path.ts';
+import { answerJson, type Context, type Input, type Route } from './route.ts';
+import type { Upload, UploadOptions } from './upload.ts';
+
+/**
+ * `upload`: begins to store a file of `size` bytes at `path`, so that a lost connection costs no byte that has arrived. The
+ * bytes follow by `upload-part`. The file is not visible before the last one, and is stored like that of a PUT, whose
+ * refusals are answered too. `replace` is `yes` when a file at `path` may be replaced; otherwise that is answered 412.
+ * `modified`: the file's time, in ms since 1970.
+ */
+export const upload: Route = {
+  method: 'POST',
+  changesDrive: true,
+  async run(context) {
+    const { exchange, input, uploads } = context;
+    const [path, sizeBytes] = [input.path('path'), wholeNumberIn(input, 'size')];
+    const options: WriteOptions = {
+      mode: { if: input.optional('replace') === 'yes' ? 'any' : 'absent' },
+      sizeBytes,
+      ...(input.optional('modified') !== undefined && { modifiedMs: wholeNumberIn(input, 'modified') }),
+    };
+    const { user = '', clock, closing } = context;
+    const store = storing(context, path, options);
+    const made = uploads.begin({ user, sizeBytes, clock, store }, closing);
+    await made.started();
+    await answerJson(exchange, { id: made.id });
+  },
+};
+
+/** `upload-state`: how much of the upload `id` has arrived. Answers what the drive has refused the file with, if it has. */
+export const uploadState: Route = {
+  method: 'GET',
+  async run(context) {
+    await answerJson(context.exchange, await found(context).progress());
+  },
+};
+
+/** `upload-part`: the bytes of the upload `id` from `offset` on, as many as the request has. Answers 409 if others are next. */
+export const uploadPart: Route = {
+  method: 'POST',
+  takesBytes: true,
+  async run(context) {
+    const { exchange, input, signal } = context;
+    const offset = wholeNumberIn(input, 'offset');
+    await answerJson(exchange, await found(context).receive(exchange.body(), offset, signal));
+  },
+};
+
+/** `end-upload`: gives up the upload `id`, unless all its bytes have arrived. */
+export const endUpload: Route = {
+  method: 'POST',
+  async run(context) {
+    found(context).fail(new FileError('incomplete', 'the upload was cancelled'));
+    await answerJson(context.exchange, {});
+  },
+};
+
+/** Returns a function that stores the body at `path`, while nobody else locks it. */
+function storing({ drive, user, clock }: Context, path: Path, options: WriteOptions): UploadOptions['store'] {
+  return async (body, signal) => {
+    const entry = await drive.files.statForWrite(path, { isPinned: false }, signal);
+    if (entry?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
+    if (entry && options.mode.if === 'absent') throw new FileError('changed', `${path} exists already`);
+    const request = { principal: user ?? '', drive, clock, signal };
+    const changes = [{ path, membership: !entry }];
+    await withRequestLock(request, { tokens: new Set() }, changes, (lock) =>
+      drive.files.write(path, untilUnbroken(body, lock), options, signal),
+    );
+  };
+}
+
+/** Returns the upload that the request names. Throws `DavError` 404. */
+function found({ input, uploads, user = '' }: Context): Upload {
+  const upload = uploads.get(input.text('id'));
+  if (upload?.user === user) return upload;
+  throw new DavError(404, 'there is no such upload any more; begin it again');
+}
+
+/** Throws `DavError` 400. */
+function wholeNumberIn(input: Input, name: string): number {
+  const text = input.text(name);
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new DavError(400, `"${name}" is no whole number`);
+}

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { driveInBrowser } from '../support/drive-page.ts';
+import { expectSoon } from '../support/eventually.ts';
+
+// Files are moved and copied in the web application by dragging, and by choosing a folder; each test has a folder of its own.
+
+const drive = driveInBrowser();
+const page = () => drive.page;
+
+test('several selected files are dragged onto a folder, which moves all of them', async () => {
+  await drive.dav('MKCOL', 'target/');
+  for (const name of ['a.txt', 'b.txt', 'c.txt']) await drive.put(name);
+  await drive.open();
+  for (const name of ['a.txt', 'c.txt']) await drive.check(name);
+  await drive.item('c.txt').dragTo(drive.item('target'));
+  await expectSoon(() => drive.names()).toEqual(['target', 'b.txt']);
+  expect([await drive.textOf('target/a.txt'), await drive.textOf('target/c.txt')]).toEqual([
+    'a.txt',
+    'c.txt',
+  ]);
+});
+
+test('a file that is dragged onto a folder with Ctrl is copied', async () => {
+  await drive.dav('MKCOL', 'target/');
+  await drive.put('a.txt');
+  await drive.open();
+  await drive.item('a.txt').hover();
+  await page().mouse.down();
+  await page().keyboard.down('Control');
+  await drive.item('target').hover();
+  await drive.item('target').hover();
+  await page().mouse.up();
+  await page().keyboard.up('Control');
+  await expectSoon(() => drive.textOf('target/a.txt')).toBe('a.txt');
+  expect(await drive.textOf('a.txt')).toBe('a.txt');
+});
+
+test('a file that is dragged onto a folder above it, beside the name of this one, moves up', async () => {
+  await drive.dav('MKCOL', 'inner/');
+  await drive.put('inner/a.txt', 'up');
+  await drive.open('inner/');
+  await drive.item('a.txt').dragTo(page().getByRole('link', { name: drive.folder, exact: true }));
+  await expectSoon(() => drive.names()).toEqual([]);
+  expect(await drive.textOf('a.txt')).toBe('up');
+});
+
+test.each([{ width: 390 }, { width: 1280 }])(
+  'at $width px selected files are copied into a folder that is made in the dialog',
+  async ({ width }) => {
+    await drive.use({ viewport: { width, height: 800 } });
+    for (const name of ['a.txt', 'b.txt']) await drive.put(name);
+    await drive.open();
+    for (const name of ['a.txt', 'b.txt']) await drive.check(name);
+    await drive.press('Copy to…');
+    const here = page().getByRole('button', { name: 'Copy here' });
+    expect(await here.isDisabled()).toBe(true);
+    await page().getByText('There are no folders here.').waitFor();
+    await drive.dialog().getByRole('button', { name: 'New folder' }).click();
+    await page().getByLabel('Name of the new folder').fill('made');
+    await page().getByLabel('Name of the new folder').press('Enter');
+    await drive.dialog().getByRole('link', { name: 'made', exact: true }).waitFor();
+    await expectSoon(() => drive.violations()).toEqual([]);
+    await here.click();
+    await expectSoon(() => drive.names()).toEqual(['made', 'a.txt', 'b.txt']);
+    await expectSoon(() => drive.textOf('made/b.txt')).toBe('b.txt');
+  },
+);
+
+test('the dialog offers no folder that would move into itself', async () => {
+  for (const name of ['moved/', 'target/']) await drive.dav('MKCOL', name);
+  await drive.open();
+  await drive.check('moved');
+  await drive.press('Move to…');
+  await drive.dialog().getByText('Move “moved”').waitFor();
+  await drive.dialog().getByRole('button', { name: 'target', exact: true }).waitFor();
+  await expectSoon(() => drive.dialog().getByRole('button', { name: 'moved', exact: true }).count()).toBe(0);
+  await drive.dialog().getByRole('button', { name: 'target', exact: true }).click();
+  await drive.press('Move here');
+  await expectSoon(() => drive.names()).toEqual(['target']);
+  expect(await drive.statusOf('target/moved/')).toBe(200);
+});
+
+test('of several files those whose names are taken stay, and the page says which and how many', async () => {
+  await drive.dav('MKCOL', 'target/');
+  for (const name of ['a.txt', 'b.txt', 'c.txt', 'target/a.txt', 'target/b.txt']) await drive.put(name);
+  await drive.open();
+  for (const name of ['a.txt', 'b.txt', 'c.txt']) await drive.check(name);
+  await drive.item('a.txt').dragTo(drive.item('target'));
+  await expectSoon(() => drive.names()).toEqual(['target', 'a.txt', 'b.txt']);
+  await expectSoon(() => page().getByRole('alert').innerText()).toBe(
+    '“a.txt” exists here already; choose another name. (and 1 more)',
+  );
+  expect(await drive.textOf('target/a.txt')).toBe('target/a.txt');
+});
