@@ -95,14 +95,14 @@ export class Upload {
 
   /**
    * Receives the bytes from `offset` on, in place of a part whose connection is lost although nobody has noticed. Throws
-   * `DavError` 409 when other bytes are next, and what the drive has refused the file with.
+   * `DavError` 416 when other bytes are next, and what the drive has refused the file with.
    */
   async receive(bytes: AsyncIterable<Uint8Array>, offset: number, gone: AbortSignal): Promise<Progress> {
     while (this.#part) await this.#endPart();
     if (this.isOver) return this.progress();
     const nextByte = this.#body.receivedBytes;
     if (offset !== nextByte)
-      throw new DavError(409, `byte ${nextByte} of the upload is next, not byte ${offset}`);
+      throw new DavError(416, `byte ${nextByte} of the upload is next, not byte ${offset}`);
     const part = new Part();
     this.#part = part;
     try {
@@ -140,7 +140,7 @@ export class Upload {
 
   async #endPart(): Promise<void> {
     const part = this.#part;
-    part?.stop.abort(new DavError(409, 'the upload goes on by another request'));
+    part?.stop.abort(new DavError(416, 'the upload goes on by another request'));
     await part?.ended;
   }
 

@@ -39,7 +39,7 @@ export const uploadState: Route = {
   },
 };
 
-/** `upload-part`: the bytes of the upload `id` from `offset` on, as many as the request has. Answers 409 if others are next. */
+/** `upload-part`: the bytes of the upload `id` from `offset` on, as many as the request has. Answers 416 if others are next. */
 export const uploadPart: Route = {
   method: 'POST',
   takesBytes: true,

@@ -258,7 +258,7 @@ function download(folder: string, items: readonly Item[], refused: (reason: stri
   const [only] = items;
   if (items.length > 1 || only?.kind !== 'file') {
     const paths = items.map(({ path }) => path);
-    downloadZip(folder, paths, (reason) => refused(t('cannotDownload', reason)));
+    void downloadZip(folder, paths, (reason) => refused(t('cannotDownload', reason)));
     return;
   }
   const link = document.createElement('a');

@@ -94,9 +94,11 @@ function Line({ upload, queue }: { readonly upload: Upload; readonly queue: Uplo
   );
 }
 
-function stateText({ state, sizeBytes }: Upload): string {
+function stateText({ state, sizeBytes, sentBytes, isReconnecting = false }: Upload): string {
+  if (isReconnecting) return t('reconnecting');
   if (state === 'waiting') return t('waiting');
   if (state === 'done') return t('done');
   if (state === 'stopped') return t('stopped');
-  return state === 'sending' ? sizeText(sizeBytes) : '';
+  if (state !== 'sending') return '';
+  return sentBytes > 0 ? t('sentOf', sizeText(sentBytes), sizeText(sizeBytes)) : sizeText(sizeBytes);
 }

@@ -1,7 +1,9 @@
-import { createFolder, DavFailure, reasonIn, send } from './dav.ts';
+import { createFolder, DavFailure, send } from './dav.ts';
 import { t } from './messages.ts';
 import { addressOf, numbered, parentOf } from './paths.ts';
-import { csrfHeader, renewSession } from './session.ts';
+import { sendFile } from './send-file.ts';
+import { renewSession } from './session.ts';
+import { isLarge, UploadInParts } from './upload-parts.ts';
 
 /** A file to be stored at `path`. */
 export interface NewFile {
@@ -20,13 +22,18 @@ export interface Upload {
   readonly state: UploadState;
   /** Why it failed, for a person. */
   readonly failure?: string;
+  /** Whether it waits for the connection, or for a drive that is busy. */
+  readonly isReconnecting?: boolean;
 }
 
 /** How many files are sent at the same time; the browser itself keeps six connections. */
 const PARALLEL_MAX = 3;
 
-/** Delays before a file whose connection broke is sent again, in ms. */
-const RETRY_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
+/** Delays before a file whose connection broke is sent again, in ms: some minutes, because a network may come back. */
+const RETRY_MS = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 60_000, 60_000, 60_000];
+
+/** Statuses after which another try may succeed: no answer, an upload that has been forgotten, and a drive that is busy. */
+const PASSING: ReadonlySet<number> = new Set([0, 404, 429, 502, 503, 504]);
 
 interface Job {
   upload: Upload;
@@ -35,7 +42,9 @@ interface Job {
   replaces: boolean;
   /** Broken connections so far. */
   breaks: number;
-  request?: XMLHttpRequest;
+  /** Present for a large file. */
+  readonly parts: UploadInParts | undefined;
+  stop: AbortController;
 }
 
 /** The uploads of this page. Calls `changed` with all of them at each change, and `stored` with the folder of a new file. */
@@ -61,7 +70,8 @@ export class Uploads {
         sentBytes: 0,
         state: 'waiting',
       };
-      this.#jobs.push({ upload, file, replaces: false, breaks: 0 });
+      const parts = isLarge(file) ? new UploadInParts(file) : undefined;
+      this.#jobs.push({ upload, file, replaces: false, breaks: 0, parts, stop: new AbortController() });
     }
     this.#tell();
     this.#startNext();
@@ -71,7 +81,8 @@ export class Uploads {
     const job = this.#jobWith(id);
     if (!job) return;
     this.#set(job, { state: 'stopped' });
-    job.request?.abort();
+    job.stop.abort();
+    job.parts?.giveUp();
     this.#startNext();
   }
 
@@ -80,7 +91,7 @@ export class Uploads {
     if (!job) return;
     job.breaks = 0;
     this.#folders.clear();
-    this.#set(job, { state: 'waiting', sentBytes: 0 });
+    this.#set(job, { state: 'waiting', sentBytes: arrivedBytes(job) });
     this.#startNext();
   }
 
@@ -105,7 +116,7 @@ export class Uploads {
   }
 
   #set(job: Job, change: Partial<Omit<Upload, 'id'>>): void {
-    const { failure: _, ...before } = job.upload;
+    const { failure: _, isReconnecting: __, ...before } = job.upload;
     job.upload = { ...before, ...change };
     this.#tell();
   }
@@ -121,14 +132,15 @@ export class Uploads {
   }
 
   async #send(job: Job): Promise<void> {
+    job.stop = new AbortController();
     this.#set(job, { state: 'sending' });
     const { path } = job.upload;
     try {
       await this.#folderAt(parentOf(path));
       if (isStopped(job)) return;
-      const status = await this.#put(job);
+      const isTaken = await this.#put(job);
       if (isStopped(job)) return;
-      if (status === 412 && !(job.breaks > 0 && (await isStored(path, job.file))))
+      if (isTaken && !(job.breaks > 0 && (await isStored(path, job.file))))
         this.#set(job, { state: 'exists' });
       else {
         this.#set(job, { state: 'done', sentBytes: job.file.size });
@@ -136,7 +148,7 @@ export class Uploads {
       }
     } catch (failure) {
       if (isStopped(job)) return;
-      if (failure instanceof DavFailure && failure.status === 0) await this.#broke(job);
+      if (failure instanceof DavFailure && PASSING.has(failure.status)) await this.#broke(job, failure);
       else if (failure instanceof DavFailure && failure.status === 401) await this.#signedOut(job);
       else this.#set(job, { state: 'failed', failure: String((failure as Error).message) });
     } finally {
@@ -145,12 +157,15 @@ export class Uploads {
   }
 
   /** Waits before the next try, or gives up after the last one. */
-  async #broke(job: Job): Promise<void> {
+  async #broke(job: Job, { status, message }: DavFailure): Promise<void> {
+    const failure = status === 0 ? t('offline') : message;
     const waitMs = RETRY_MS[job.breaks];
     job.breaks++;
-    if (waitMs === undefined) return this.#set(job, { state: 'failed', failure: t('offline') });
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
-    if (job.upload.state === 'sending') this.#set(job, { state: 'waiting', sentBytes: 0 });
+    if (waitMs === undefined) return this.#set(job, { state: 'failed', failure });
+    if (!(await isReadable(job.file))) return this.#set(job, { state: 'failed', failure: t('unreadable') });
+    this.#set(job, { isReconnecting: true });
+    await connectedAgain(waitMs);
+    if (job.upload.state === 'sending') this.#set(job, { state: 'waiting', sentBytes: arrivedBytes(job) });
   }
 
   /** Sends the file again when the person has signed in. */
@@ -158,7 +173,7 @@ export class Uploads {
     try {
       if (job.breaks++ === RETRY_MS.length) throw new Error(t('signedOut'));
       await renewSession();
-      if (!isStopped(job)) this.#set(job, { state: 'waiting', sentBytes: 0 });
+      if (!isStopped(job)) this.#set(job, { state: 'waiting', sentBytes: arrivedBytes(job) });
     } catch (declined) {
       if (!isStopped(job)) this.#set(job, { state: 'failed', failure: String((declined as Error).message) });
     }
@@ -174,35 +189,65 @@ export class Uploads {
     return made;
   }
 
-  /** Sends the file. Resolves with the status of success, or 412 if the path is taken. Throws `DavFailure`. */
-  async #put(job: Job): Promise<number> {
-    const request = new XMLHttpRequest();
-    const token = await csrfHeader('PUT');
-    if (isStopped(job)) throw new DavFailure(0, t('stopped'));
-    job.request = request;
-    request.open('PUT', addressOf(job.upload.path, 'file'));
-    for (const [name, value] of Object.entries(token)) request.setRequestHeader(name, value);
-    request.setRequestHeader('X-OC-Mtime', String(Math.floor(job.file.lastModified / 1000)));
-    if (!job.replaces) request.setRequestHeader('If-None-Match', '*');
-    request.upload.onprogress = ({ loaded }) => {
-      if (job.upload.state === 'sending') this.#set(job, { sentBytes: loaded });
+  /** Sends the file. Resolves with whether the path is taken. Throws `DavFailure`. */
+  async #put(job: Job): Promise<boolean> {
+    const { upload, file, replaces, parts, stop } = job;
+    const onSent = (sentBytes: number) => {
+      // What goes through after a break is worth as many tries as at the beginning.
+      if (job.parts && sentBytes > 0) job.breaks = Math.min(job.breaks, 1);
+      if (job.upload.state === 'sending') this.#set(job, { sentBytes });
     };
-    return new Promise((resolve, reject) => {
-      request.onload = () => {
-        const { status, responseText } = request;
-        if (status < 300 || (status === 412 && !job.replaces)) resolve(status);
-        else reject(new DavFailure(status, reasonIn(responseText, status)));
-      };
-      request.onerror = () => reject(new DavFailure(0, t('offline')));
-      request.onabort = () => reject(new DavFailure(0, t('stopped')));
-      request.send(job.file);
-    });
+    const headers = {
+      'X-OC-Mtime': String(Math.floor(file.lastModified / 1000)),
+      ...(!replaces && { 'If-None-Match': '*' }),
+    };
+    const { signal } = stop;
+    try {
+      if (parts) await parts.send(upload.path, replaces, { signal, onSent });
+      else {
+        const address = addressOf(upload.path, 'file');
+        await sendFile({ method: 'PUT', address, headers, body: file, signal, onSent });
+      }
+      return false;
+    } catch (error) {
+      if (error instanceof DavFailure && error.status === 412 && !replaces) return true;
+      throw error;
+    }
   }
 }
 
 /** Whether an upload was cancelled, which can happen during each wait. */
 function isStopped({ upload }: Job): boolean {
   return upload.state === 'stopped';
+}
+
+/** Number of bytes that need not be sent again. */
+function arrivedBytes({ parts }: Job): number {
+  return parts?.receivedBytes ?? 0;
+}
+
+/** Whether the file is still there and unchanged: a browser refuses to read it otherwise. */
+function isReadable(file: File): Promise<boolean> {
+  return file
+    .slice(0, 1)
+    .arrayBuffer()
+    .then(
+      () => true,
+      () => false,
+    );
+}
+
+/** Resolves after `waitMs`, or as soon as the computer has a network again. */
+function connectedAgain(waitMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      removeEventListener('online', end);
+      resolve();
+    };
+    const timer = setTimeout(end, waitMs);
+    addEventListener('online', end);
+  });
 }
 
 /** Whether an upload has not ended. */

@@ -128,18 +128,18 @@ test('of two parts that are sent at the same time no byte is stored twice', asyn
   const statuses = (await Promise.all([send(id, 0, BYTES.length), send(id, 0, BYTES.length)])).map(
     ({ status }) => status,
   );
-  expect(statuses.every((status) => status === 200 || status === 409)).toBe(true);
+  expect(statuses.every((status) => status === 200 || status === 416)).toBe(true);
   const { receivedBytes, isStored } = await stateOf(id);
   if (!isStored) await send(id, receivedBytes, BYTES.length);
   expect((await stored()).equals(BYTES)).toBe(true);
 });
 
-test('a part that begins at another byte than the next one is refused with 409, and changes nothing', async () => {
+test('a part that begins at another byte than the next one is refused with 416, and changes nothing', async () => {
   const id = await begin();
   await send(id, 0, MIB);
   const refused = await send(id, 2 * MIB, 3 * MIB);
   expect([refused.status, await refused.text()]).toEqual([
-    409,
+    416,
     `byte ${MIB} of the upload is next, not byte ${2 * MIB}\n`,
   ]);
   expect((await stateOf(id)).receivedBytes).toBe(MIB);
