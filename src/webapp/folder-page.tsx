@@ -118,14 +118,12 @@ export function FolderPage(props: Props) {
       <header class="page">
         <h1 class="unseen">{nameOf(path) || t('drive')}</h1>
         <div class="top">
-          <Breadcrumbs
-            path={path}
-            onOpen={openFolder}
-            onItems={relocate}
-          />
+          <Breadcrumbs path={path} onOpen={openFolder} onItems={relocate} />
           <DriveMenu
             drive={drive}
-            keptCount={drive.keepsWrites && mayChange(drive, '/') ? kept.writes.length + kept.leftOut : undefined}
+            keptCount={
+              drive.keepsWrites && mayChange(drive, '/') ? kept.writes.length + kept.leftOut : undefined
+            }
             onKept={() => setShowsKept(true)}
             onOpen={openFolder}
             onProblem={operations.setProblem}

@@ -8,7 +8,7 @@ import { t } from './messages.ts';
 const CONFLICT = /\((.+['’]s )?conflicted copy\b.*\)/i;
 
 /** Whether an item is the second version that was kept when two people had changed a file at the same time. */
-export function isConflictedCopy({ kind, name }: Pick<Item, 'kind' | 'name'>): boolean {
+function isConflictedCopy({ kind, name }: Pick<Item, 'kind' | 'name'>): boolean {
   return kind === 'file' && CONFLICT.test(name);
 }
 
