@@ -181,7 +181,7 @@ export class Uploads {
 
   /** Resolves when the folder is there: created once for all files in it. */
   #folderAt(path: string): Promise<void> {
-    const known = this.#folders.get(path);
+    const known = path === '/' ? Promise.resolve() : this.#folders.get(path);
     if (known !== undefined) return known;
     const made = this.#folderAt(parentOf(path)).then(() => createUnlessThere(path));
     this.#folders.set(path, made);

@@ -212,8 +212,8 @@ test('a file that someone else has changed meanwhile is not deleted', async () =
   await drive.put('a.txt', 'old');
   await drive.open();
   await drive.check('a.txt');
-  expect((await drive.dav('PUT', 'a.txt', 'newer')).status).toBe(204);
   await drive.press('Delete');
+  expect((await drive.dav('PUT', 'a.txt', 'newer')).status).toBe(204);
   await drive.dialog().getByRole('button', { name: 'Delete' }).click();
   await expectSoon(() => page().getByRole('alert').innerText()).toContain('Someone else has changed “a.txt”');
   expect(await drive.textOf('a.txt')).toBe('newer');
