@@ -120,12 +120,17 @@ interface ActionProps {
 
 /** A button with a sign; narrow screens show the sign alone. */
 export function Action({ sign, label, badge, onPress }: ActionProps) {
-  const name = badge === undefined ? undefined : `${label}: ${badge}`;
+  // It names a button whose label has no room.
+  const title = badge === undefined ? label : `${label}: ${badge}`;
   return (
-    <button type="button" class="button" title={label} aria-label={name} onClick={onPress}>
+    <button type="button" class="button" title={title} onClick={onPress}>
       <Sign name={sign} />
       <span class="label">{label}</span>
-      {badge !== undefined && <span class="badge">{badge}</span>}
+      {badge !== undefined && (
+        <span class="badge" aria-hidden="true">
+          {badge}
+        </span>
+      )}
     </button>
   );
 }
