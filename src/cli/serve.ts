@@ -12,6 +12,7 @@ import { loadSettings } from './load-settings.ts';
 import { terminalLog } from './log.ts';
 import { type Entry, mountHelp } from './mount-help.ts';
 import { namesOfCertificate, urlsForOthers } from './reachable.ts';
+import { type ServiceManager, serviceManager } from './service-manager.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 import { startWarnings } from './start-warnings.ts';
 
@@ -34,8 +35,9 @@ export async function serve(
   const thread = embeddedDrives(config.drives).length > 0 ? loadServiceThread() : undefined;
   const { startGateway } = await import('../app/gateway.ts');
   const gateway = await startGateway(config, terminalLog, thread);
+  const manager = serviceManager(environment, terminalLog);
   // Before the start is announced, so that a program that waits for the announcement can stop davgate in order.
-  const stopped = untilAskedToStop(reloading(gateway, async () => (await read()).config));
+  const stopped = untilAskedToStop(reloading(gateway, manager, async () => (await read()).config));
   hasStarted();
   for (const warning of startWarnings(flags, config)) terminalLog.warn(warning);
   const places = placesOf(config, gateway);
@@ -44,15 +46,20 @@ export async function serve(
       ? JSON.stringify({ ...places, ...loginOf(config, gateway), pid: process.pid })
       : mountHelp({ ...places, entry: entryOf(config, gateway, file?.origin) }),
   );
+  await manager.ready();
   await stopped;
-  await gateway.close();
+  await Promise.all([manager.stopping(), gateway.close()]);
 }
 
 /** Returns a function that reloads the configuration; reloads run one after the other. */
-function reloading(gateway: Gateway, read: () => Promise<Config>): () => void {
+function reloading(gateway: Gateway, manager: ServiceManager, read: () => Promise<Config>): () => void {
   let last = Promise.resolve();
   return () => {
-    last = last.then(() => reload(gateway, read));
+    last = last.then(async () => {
+      await manager.reloading();
+      await reload(gateway, read);
+      await manager.ready();
+    });
   };
 }
 

@@ -7,6 +7,7 @@ import Gauge from 'prom-client/lib/gauge.js';
 import Histogram from 'prom-client/lib/histogram.js';
 import Registry from 'prom-client/lib/registry.js';
 import type { Meter } from '../util/meter.ts';
+import { packageVersion } from '../util/package.ts';
 
 /** The type of `Metrics.text`. */
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -226,6 +227,7 @@ function readAtScrape(
     labelNames: ['drive'],
     readings: () => drives().map((drive) => ({ labels: { drive: drive.name }, value: value(drive) })),
   });
+  const build = { version: packageVersion(), node: process.versions.node };
   const all: readonly Scraped[] = [
     ofDrives('davgate_api_paused', '1 while the storage service accepts no calls.', (drive) =>
       Number(drive.isPaused),
@@ -282,6 +284,12 @@ function readAtScrape(
       help: 'Bytes exchanged with clients, including headers.',
       labelNames: ['direction'],
       readings: () => byDirection({}, traffic.total()),
+    },
+    {
+      name: 'davgate_build_info',
+      help: '1; the labels are the versions of davgate and of Node.',
+      labelNames: ['version', 'node'],
+      readings: () => [{ labels: build, value: 1 }],
     },
     {
       name: 'davgate_block_cache_bytes',

@@ -70,13 +70,13 @@ test('davgate setup asks again after each wrong answer, and davgate then starts 
   const terminal = onTerminal(['setup'], environment);
   await answer(terminal, /Choose 1 or 2 \[1\]: /, '');
   await answer(terminal, /HOST:PORT \[127\.0\.0\.1:8765\]: /, 'nowhere');
-  await answer(terminal, /"nowhere" is not HOST:PORT[^]*HOST:PORT \[127\.0\.0\.1:8765\]: /, address);
+  await answer(terminal, /"nowhere" is not HOST:PORT[\s\S]*HOST:PORT \[127\.0\.0\.1:8765\]: /, address);
   await answer(terminal, /User \[davgate\]: /, 'a:nn');
-  await answer(terminal, /has no colon[^]*User \[davgate\]: /, 'ann');
+  await answer(terminal, /has no colon[\s\S]*User \[davgate\]: /, 'ann');
   await answer(terminal, /Password \(Enter alone: davgate makes one\): /, 'hidden words');
   await answer(terminal, /The same again: /, 'other words');
-  await answer(terminal, /The two differ[^]*davgate makes one\): /, 'hidden words');
-  await answer(terminal, /The two differ[^]*The same again: /, 'hidden words');
+  await answer(terminal, /The two differ[\s\S]*davgate makes one\): /, 'hidden words');
+  await answer(terminal, /The two differ[\s\S]*The same again: /, 'hidden words');
   expect(await terminal.ended()).toBe(0);
   expect(terminal.output()).not.toMatch(/hidden|other words/);
   expect(terminal.output()).toMatch(/Start it +davgate\r?\n/);
@@ -92,11 +92,11 @@ test('davgate setup connects an account: an unknown app key and a mistyped code 
   const { app } = addApp(service, { name: 'Mine' });
   const terminal = onTerminal(['setup', '--api-url', service.url], environment);
   await answer(terminal, /Choose 1 or 2 \[1\]: /, '2');
-  await answer(terminal, /5\. Paste the key here[^]*App key: /, 'unknownkey');
-  await answer(terminal, /does not know this key[^]*App key: /, app.key);
+  await answer(terminal, /5\. Paste the key here[\s\S]*App key: /, 'unknownkey');
+  await answer(terminal, /does not know this key[\s\S]*App key: /, app.key);
   const code = await codeFrom(terminal);
-  await answer(terminal, /Paste the code[^]*: /, `${code.slice(0, -1)}`);
-  await answer(terminal, /does not accept this code[^]*Paste the code[^]*: /, code);
+  await answer(terminal, /Paste the code[\s\S]*: /, `${code.slice(0, -1)}`);
+  await answer(terminal, /does not accept this code[\s\S]*Paste the code[\s\S]*: /, code);
   await terminal.shows(/Connected: Ann Other \(ann@example\.org\)/);
   await eventually(() => expect(readFileSync(opened, 'utf8')).toMatch(/oauth2\/authorize\?client_id=/));
   await answer(terminal, /HOST:PORT \[127\.0\.0\.1:8765\]: /, `127.0.0.1:${await freePort()}`);
@@ -111,12 +111,12 @@ test('davgate setup keeps the old file as .old when it is replaced, and leaves i
   const other = join(home.path, 'other.json');
   writeFileSync(other, '{"user": "old"}');
   const refused = onTerminal(['setup', '--config', other], environment);
-  await answer(refused, /Replace it[^]*\[no\]: /, '');
+  await answer(refused, /Replace it[\s\S]*\[no\]: /, '');
   expect(await refused.ended()).toBe(1);
   expect(readFileSync(other, 'utf8')).toBe('{"user": "old"}');
 
   const terminal = onTerminal(['setup', '--config', other], environment);
-  await answer(terminal, /Replace it[^]*\[no\]: /, 'y');
+  await answer(terminal, /Replace it[\s\S]*\[no\]: /, 'y');
   await answer(terminal, /Choose 1 or 2 \[1\]: /, '1');
   await answer(terminal, /HOST:PORT \[127\.0\.0\.1:8765\]: /, `127.0.0.1:${await freePort()}`);
   await answer(terminal, /User \[davgate\]: /, 'new');
@@ -153,13 +153,13 @@ test('davgate login in a terminal opens the browser and lets a mistyped code be 
   const { app } = addApp(service, { name: 'Mine' });
   const words = ['login', '--api-url', service.url, '--app-key', app.key];
   const silent = onTerminal([...words, '--no-browser'], environment);
-  await answer(silent, /Paste the code[^]*: /, await codeFrom(silent));
+  await answer(silent, /Paste the code[\s\S]*: /, await codeFrom(silent));
   expect(await silent.ended()).toBe(0);
   expect(existsSync(opened)).toBe(false);
 
   const terminal = onTerminal(words, environment);
-  await answer(terminal, /Paste the code[^]*: /, 'mistyped');
-  await answer(terminal, /does not accept this code[^]*Paste the code[^]*: /, await codeFrom(terminal));
+  await answer(terminal, /Paste the code[\s\S]*: /, 'mistyped');
+  await answer(terminal, /does not accept this code[\s\S]*Paste the code[\s\S]*: /, await codeFrom(terminal));
   expect(await terminal.ended()).toBe(0);
   expect(readFileSync(opened, 'utf8')).toMatch(/oauth2\/authorize\?client_id=/);
 });
