@@ -1,6 +1,6 @@
-import highlighter from 'highlight.js/lib/common';
 import MarkdownIt from 'markdown-it';
 import { limitLinks, relativePlace, withRelativeLinks } from '../util/markdown.ts';
+import { highlighter } from './languages.ts';
 import { addressOf, nameOf, parentOf } from './paths.ts';
 
 // Loaded with the first text that needs it, because the libraries are larger than the rest of the application.

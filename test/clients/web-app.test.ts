@@ -1,4 +1,8 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { PROJECT_ROOT } from '../support/build.ts';
 import { driveInBrowser } from '../support/drive-page.ts';
 import { expectSoon } from '../support/eventually.ts';
 
@@ -209,6 +213,12 @@ describe('what other clients see', () => {
     expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, 'gzip']);
     expect(answer.headers.get('cache-control')).toContain('immutable');
     expect((await fetch(new URL('/.davgate/app/..%2findex.html', drive.program.url))).status).toBe(404);
+  });
+
+  test('the whole application is smaller than 120 kB compressed', () => {
+    const folder = join(PROJECT_ROOT, 'dist/webapp');
+    const sizes = readdirSync(folder).map((name) => gzipSync(readFileSync(join(folder, name))).length);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(120_000);
   });
 
   test('a page that has not changed is answered 304', async () => {
