@@ -197,4 +197,11 @@ export const MIGRATIONS: readonly Migration[] = [
   `,
   // An id has two paths while a move is under way.
   allowEqualIds,
+  `
+  -- A checksum for each piece of a block that is a file: \`piece-checksums.ts\`. Older blocks have none.
+  CREATE TABLE IF NOT EXISTS block_pieces (
+    block INTEGER PRIMARY KEY REFERENCES block ON DELETE CASCADE,
+    checksums BLOB NOT NULL
+  ) STRICT;
+  `,
 ];

@@ -36,11 +36,13 @@ async function blocksRead(buffers: BlockBuffers): Promise<number[]> {
         bytes[0] = block.hash[0] ?? 0;
         return bytes;
       },
+      readPart: () => Promise.reject(new Error('whole blocks are read')),
     },
     contents: {
       blocksOf: (_content: number, from: number, count: number) =>
         Array.from({ length: Math.min(count, BLOCKS - from) }, (_, index) => row(from + index)),
       bytesOf: () => undefined,
+      piecesOf: () => undefined,
     },
     buffers,
   };

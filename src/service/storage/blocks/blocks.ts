@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import type { ByteRange } from '../../../util/ranges.ts';
 import { codeOf, DamagedBlockError } from '../errors.ts';
 import type { Disk, DiskFile } from './disk.ts';
+import { haveChecksums, PieceChecksums, piecesAround } from './piece-checksums.ts';
 
 /**
  * Maximum size of a block in SQLite, in bytes. Many small blocks share one fsync of its log; larger ones are files,
@@ -21,6 +23,8 @@ export interface StagedBlock {
   readonly sizeBytes: number;
   /** Present for a block small enough for SQLite. */
   readonly bytes?: Buffer;
+  /** The checksums of its pieces; present for a block that is a file. */
+  readonly pieces?: Buffer;
 }
 
 /** The hash and size of a stored block. */
@@ -147,10 +151,31 @@ export class BlockFiles {
   }
 
   /** Returns the verified bytes of a block's file, in `into` if given. Throws `DamagedBlockError`. */
-  async read(block: KnownBlock, into?: Buffer): Promise<Buffer> {
-    const hex = block.hash.toString('hex');
+  read(block: KnownBlock, into?: Buffer): Promise<Buffer> {
+    return this.#noteDamage(block, async (path) =>
+      verified(block, await this.disk.read(path, block.sizeBytes, into)),
+    );
+  }
+
+  /** Returns a part of a block's file, verified by the block's `checksums`. Throws `DamagedBlockError`. */
+  readPart(block: KnownBlock, part: ByteRange, checksums: Buffer): Promise<Buffer> {
+    return this.#noteDamage(block, async (path, hex) => {
+      const { start, end } = piecesAround(part, block.sizeBytes);
+      const bytes = await this.disk.read(path, end - start, undefined, start);
+      if (bytes.length !== end - start) throw new DamagedBlockError(hex, 'its file is too short');
+      if (!haveChecksums(bytes, start, checksums)) throw new DamagedBlockError(hex, 'its bytes have changed');
+      return bytes.subarray(part.start - start, part.end - start);
+    });
+  }
+
+  /** Reads the file of a block. One that is found damaged is replaced by the next upload of the same bytes. */
+  async #noteDamage(
+    { hash }: KnownBlock,
+    read: (path: string, hex: string) => Promise<Buffer>,
+  ): Promise<Buffer> {
+    const hex = hash.toString('hex');
     try {
-      return verified(block, await this.disk.read(join(this.#folder, hex), block.sizeBytes, into));
+      return await read(join(this.#folder, hex), hex);
     } catch (failure) {
       const why = DAMAGE[codeOf(failure)];
       if (!why && !(failure instanceof DamagedBlockError)) throw failure;
@@ -216,6 +241,7 @@ export function verified(block: KnownBlock, bytes: Buffer): Buffer {
 /** Writes one block while its bytes arrive. */
 export class BlockWriter {
   readonly #hash = createHash('sha256');
+  readonly #pieces = new PieceChecksums();
   #chunks: Uint8Array[] = [];
   #gatheredBytes = 0;
   #incoming: IncomingFile | undefined;
@@ -226,6 +252,7 @@ export class BlockWriter {
   /** Adds bytes. Keeps a reference to `chunk`, which must not change afterwards. */
   async add(chunk: Uint8Array): Promise<void> {
     this.#hash.update(chunk);
+    this.#pieces.add(chunk);
     this.#chunks.push(chunk);
     this.#gatheredBytes += chunk.length;
     this.sizeBytes += chunk.length;
@@ -243,7 +270,7 @@ export class BlockWriter {
     if (sizeBytes <= INLINE_BYTES_MAX)
       return { block: { hash, sizeBytes, bytes: Buffer.concat(this.#chunks) }, place: Promise.resolve() };
     this.files.pin(hash.toString('hex'));
-    return { block: { hash, sizeBytes }, place: this.#place(hash) };
+    return { block: { hash, sizeBytes, pieces: this.#pieces.finish() }, place: this.#place(hash) };
   }
 
   /** Discards the written bytes. */

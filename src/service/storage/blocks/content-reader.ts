@@ -8,10 +8,13 @@ import type { BlockRow, Contents } from './contents.ts';
 /** Block rows looked up at once; the complete list of a long file would take much memory. */
 const ROWS = 64;
 
+/** Maximum size of a part of a block that is read without the rest of the block, in bytes. */
+const SHORT_BYTES_MAX = 1024 * 1024;
+
 /** The sources of content. */
 export interface ReadingParts {
-  readonly files: Pick<BlockFiles, 'read'>;
-  readonly contents: Pick<Contents, 'blocksOf' | 'bytesOf'>;
+  readonly files: Pick<BlockFiles, 'read' | 'readPart'>;
+  readonly contents: Pick<Contents, 'blocksOf' | 'bytesOf' | 'piecesOf'>;
   /** Present if each chunk is needed only until the next one is requested. */
   readonly buffers: BlockBuffers | undefined;
 }
@@ -38,16 +41,15 @@ export async function* readContent(
   content: number,
   range: ByteRange,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const blocks = blocksIn(parts.contents, content, range);
+  const blocks = partsOfBlocks(parts.contents, content, range);
   let next = startReading(parts, blocks);
   let current: Reading | undefined;
   try {
-    for (let position = Math.floor(range.start / BLOCK_BYTES); next; position++) {
+    while (next) {
       current = next;
       const bytes = await current.bytes;
       next = parts.buffers?.isBusy ? undefined : startReading(parts, blocks);
-      const before = position * BLOCK_BYTES;
-      yield bytes.subarray(Math.max(0, range.start - before), range.end - before);
+      yield bytes;
       current.release();
       current = undefined;
       next ??= startReading(parts, blocks);
@@ -65,31 +67,69 @@ interface Reading {
   readonly release: () => void;
 }
 
+/** A block, and the part of it that is read. */
+interface BlockPart {
+  readonly block: BlockRow;
+  readonly part: ByteRange;
+}
+
 /** Begins to read the next block, if there is one. */
-function startReading(
-  { files, contents, buffers }: ReadingParts,
-  blocks: Iterator<BlockRow>,
-): Reading | undefined {
+function startReading(parts: ReadingParts, blocks: Iterator<BlockPart>): Reading | undefined {
   const { value, done } = blocks.next();
   if (done) return undefined;
-  const buffer = value.inline ? undefined : buffers?.take();
-  const bytes = readBlock(files, contents, value, buffer);
+  const { block, part } = value;
+  const partBytes = part.end - part.start;
+  const isShort = !block.inline && partBytes < block.sizeBytes && partBytes <= SHORT_BYTES_MAX;
+  const buffer = block.inline || isShort ? undefined : parts.buffers?.take();
+  const bytes = isShort ? readShort(parts, value) : readWhole(parts, value, buffer);
   // The rejection is handled when the caller awaits `bytes`; until then it must not count as unhandled.
   bytes.catch(() => undefined);
-  return { bytes, release: () => buffer && buffers?.giveBack(buffer) };
+  return { bytes, release: () => buffer && parts.buffers?.giveBack(buffer) };
+}
+
+async function readWhole(
+  { files, contents }: ReadingParts,
+  { block, part }: BlockPart,
+  into: Buffer | undefined,
+): Promise<Buffer> {
+  const bytes = await readBlock(files, contents, block, into);
+  return bytes.subarray(part.start, part.end);
+}
+
+/** Reads no more of the block's file than needed, if its pieces have checksums. */
+async function readShort(
+  { files, contents, buffers }: ReadingParts,
+  { block, part }: BlockPart,
+): Promise<Buffer> {
+  const checksums = contents.piecesOf(block.id);
+  if (checksums) return await files.readPart(block, part, checksums);
+  const buffer = buffers?.take();
+  try {
+    const bytes = await readBlock(files, contents, block, buffer);
+    return Buffer.from(bytes.subarray(part.start, part.end));
+  } finally {
+    if (buffer) buffers?.giveBack(buffer);
+  }
 }
 
 /** Yields the blocks that contain the bytes of `range`, looked up on demand. */
-function* blocksIn(
+function* partsOfBlocks(
   contents: Pick<Contents, 'blocksOf'>,
   content: number,
   range: ByteRange,
-): Generator<BlockRow, void, undefined> {
+): Generator<BlockPart, void, undefined> {
   const last = Math.floor((range.end - 1) / BLOCK_BYTES);
   for (let position = Math.floor(range.start / BLOCK_BYTES); position <= last; ) {
     const rows = contents.blocksOf(content, position, Math.min(ROWS, last - position + 1));
     if (rows.length === 0) throw new DamagedBlockError(`list of content ${content}`, 'it ends too early');
-    yield* rows;
-    position += rows.length;
+    for (const block of rows) {
+      const before = position * BLOCK_BYTES;
+      const part = {
+        start: Math.max(0, range.start - before),
+        end: Math.min(range.end - before, block.sizeBytes),
+      };
+      yield { block, part };
+      position++;
+    }
   }
 }

@@ -34,11 +34,16 @@ export class Contents {
   /** Returns the row id of a staged block; adds the row if missing. */
   keepBlock(block: StagedBlock): number {
     const known = this.block(block.hash);
-    if (known) return known.id;
+    if (known) {
+      // A block that was stored before there were checksums gets them now.
+      if (block.pieces) this.#sql.addPieces.run(known.id, block.pieces);
+      return known.id;
+    }
     const id = Number(
       this.#sql.addBlock.run(block.hash, block.sizeBytes, block.bytes ? 1 : 0).lastInsertRowid,
     );
     if (block.bytes) this.#sql.addBytes.run(id, block.bytes);
+    if (block.pieces) this.#sql.addPieces.run(id, block.pieces);
     return id;
   }
 
@@ -131,6 +136,11 @@ export class Contents {
     return this.#sql.bytesOf.get(block)?.bytes;
   }
 
+  /** Returns the checksums of the pieces of a block; `undefined` if it was stored without. */
+  piecesOf(block: number): Buffer | undefined {
+    return this.#sql.piecesOf.get(block)?.checksums;
+  }
+
   /** Keeps a content until `stopReading`, even if its last revision is removed. */
   startReading(content: number): void {
     this.#readers.set(content, (this.#readers.get(content) ?? 0) + 1);
@@ -164,6 +174,12 @@ function statements(database: SqliteDatabase) {
     dropBlock: database.prepare<[number]>('DELETE FROM block WHERE id = ?'),
     dropBytes: database.prepare<[number]>('DELETE FROM block_bytes WHERE block = ?'),
     bytesOf: database.prepare<[number], { bytes: Buffer }>('SELECT bytes FROM block_bytes WHERE block = ?'),
+    addPieces: database.prepare<[number, Buffer]>(
+      'INSERT OR IGNORE INTO block_pieces (block, checksums) VALUES (?, ?)',
+    ),
+    piecesOf: database.prepare<[number], { checksums: Buffer }>(
+      'SELECT checksums FROM block_pieces WHERE block = ?',
+    ),
     isNeeded: database.prepare<[number, number]>(
       `SELECT 1 FROM content_block WHERE block = ? UNION ALL SELECT 1 FROM session_piece WHERE block = ? LIMIT 1`,
     ),

@@ -5,8 +5,8 @@ export interface Disk {
   makeFolder(path: string): Promise<void>;
   /** Creates an empty file. Fails if it exists. */
   create(path: string): Promise<DiskFile>;
-  /** Returns a file's bytes, at most `sizeBytes`, in `into` if given; fewer when the file is shorter. */
-  read(path: string, sizeBytes: number, into?: Buffer): Promise<Buffer>;
+  /** Returns a file's bytes from `start` on, at most `sizeBytes`, in `into` if given; fewer when the file is shorter. */
+  read(path: string, sizeBytes: number, into?: Buffer, start?: number): Promise<Buffer>;
   rename(from: string, to: string): Promise<void>;
   /** Removes a file. Succeeds if there is none. */
   remove(path: string): Promise<void>;
@@ -36,12 +36,12 @@ export const localDisk: Disk = {
     };
   },
   // Not from Node's buffer pool by default: blocks are large and live on.
-  read: async (path, sizeBytes, into = Buffer.allocUnsafeSlow(sizeBytes)) => {
+  read: async (path, sizeBytes, into = Buffer.allocUnsafeSlow(sizeBytes), start = 0) => {
     await using handle = await open(path, 'r');
     const bytes = into.subarray(0, sizeBytes);
     let filled = 0;
     while (filled < sizeBytes) {
-      const { bytesRead } = await handle.read(bytes, filled, sizeBytes - filled, filled);
+      const { bytesRead } = await handle.read(bytes, filled, sizeBytes - filled, start + filled);
       if (bytesRead === 0) break;
       filled += bytesRead;
     }
