@@ -222,7 +222,8 @@ export class Http {
 function connector(timeoutMs: number): buildConnector.connector {
   let session: Buffer | undefined;
   return (options, callback) => {
-    const onread = new ReceiveBuffers();
+    // Twice the limit, which undici applies to names and values only.
+    const onread = new ReceiveBuffers(2 * HEADER_BYTES_MAX);
     const socket = connectorWith({ timeout: timeoutMs, session, onread })(options, callback);
     onread.socket = socket;
     socket.on('session', (latest: Buffer) => {
