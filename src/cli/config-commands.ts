@@ -18,21 +18,24 @@ export async function checkConfig(
 ): Promise<number> {
   const named = new Map(flags);
   if (file !== undefined) named.set('config', { text: file, origin: 'config check' });
-  const problems = await problemsOf(named, environment);
-  const name = named.get('config')?.text ?? environment['DAVGATE_CONFIG'] ?? 'the settings';
+  const { problems, origin } = await examined(named, environment);
   if (isJson) say(JSON.stringify({ ok: problems.length === 0, problems }, undefined, 2));
-  else if (problems.length === 0) say(`${name}: ok`);
+  else if (problems.length === 0) say(`${origin ?? 'the settings'}: ok`);
   else for (const problem of problems) say(problem);
   return problems.length === 0 ? 0 : 1;
 }
 
-async function problemsOf(flags: Settings, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
+/** Returns the problems of the settings, and the file that was read. */
+async function examined(
+  flags: Settings,
+  environment: NodeJS.ProcessEnv,
+): Promise<{ readonly problems: readonly string[]; readonly origin?: string | undefined }> {
   try {
     const { settings, file } = await loadSettings(flags, environment);
     resolveConfig(settings, file, environment, PACKAGE_ROOT);
-    return [];
+    return { problems: [], origin: file?.origin };
   } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
+    if (error instanceof ConfigError) return { problems: error.problems };
     throw error;
   }
 }

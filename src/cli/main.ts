@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-import { createProgram } from './program/program.ts';
+import { packageVersion } from '../util/package.ts';
+import { plainStart } from './plain-start.ts';
 import { isStartFailure } from './start-failure.ts';
 
 /** Exit code for settings or an environment that davgate cannot start with. */
@@ -13,17 +14,30 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (!OUTPUT_CLOSED.has(error.code)) throw error;
 });
 
+/** Returns the exit code. */
+async function main(words: readonly string[]): Promise<number> {
+  const [first, ...others] = words;
+  if ((first === '--version' || first === '-V') && others.length === 0) {
+    console.log(packageVersion());
+    return 0;
+  }
+  const start = plainStart(words);
+  // Each command loads its own modules, so that serve does not keep those of the others in memory for months.
+  if (start) {
+    await (await import('./serve.ts')).serve(start.settings, process.env, start);
+    return 0;
+  }
+  const { createProgram } = await import('./program/program.ts');
+  const needs = {
+    environment: process.env,
+    say: (line: string) => console.log(line),
+    readPassword: async () => (await import('./typed-secret.ts')).readPassword(),
+  };
+  return (await createProgram(needs, words)).execute(words);
+}
+
 try {
-  const words = process.argv.slice(2);
-  const program = await createProgram(
-    {
-      environment: process.env,
-      say: (line) => console.log(line),
-      readPassword: async () => (await import('./typed-secret.ts')).readPassword(),
-    },
-    words,
-  );
-  const code = await program.execute(words);
+  const code = await main(process.argv.slice(2));
   // Open handles, such as the socket of a silent client, must not delay the exit.
   process.exit(code);
 } catch (error) {

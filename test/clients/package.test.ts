@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PROJECT_ROOT } from '../support/build.ts';
@@ -21,6 +21,7 @@ test('the packed davgate, installed globally into an empty prefix, serves a driv
   const prefix = join(directory.path, 'prefix');
   await succeed('npm', ['install', '--global', '--prefix', prefix, ...INSTALL_OPTIONS, tarball]);
 
+  expect(existsSync(join(prefix, 'share/man/man1/davgate.1'))).toBe(true);
   const program = join(prefix, 'bin', 'davgate');
   const installed = join(prefix, 'lib/node_modules/davgate');
   const args = ['--listen', '127.0.0.1:0', '--no-auth', '--data-dir', join(directory.path, 'data')];

@@ -87,12 +87,17 @@ export async function attempt<T>(
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const fix = advice.fix?.(error);
-    const found = `${error.message}${fix === undefined ? fixFor(error, advice) : `; ${fix}`}`;
+    const found = `${withoutSource(error.message)}${fix === undefined ? fixFor(error, advice) : `; ${fix}`}`;
     if (error.failure === 'not-allowed' && advice.without !== undefined)
       report.warn(about, `${found}; until then: ${advice.without}`);
     else report.fail(about, found);
     return undefined;
   }
+}
+
+/** Shortens a message of OpenSSL to its reason: it also names an error number and a line of OpenSSL's source. */
+function withoutSource(message: string): string {
+  return message.replace(/[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):\S+:\d+:\s*/g, '$1');
 }
 
 /** OpenSSL's messages for an answer that is not TLS, most likely plain HTTP. */

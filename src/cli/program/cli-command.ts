@@ -163,6 +163,8 @@ export class CliCommand extends Command {
     switch (code) {
       case 'commander.unknownOption': {
         const [flag = ''] = named.split('=');
+        if (this.#knownFlags().includes(flag))
+          return new ConfigError(`${flag}: takes no value; write ${flag}`);
         const hint = didYouMean(flag, this.#knownFlags());
         return new ConfigError(`${flag}: no such option${hint || `; ${this.path} --help lists them`}`);
       }

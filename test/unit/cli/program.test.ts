@@ -70,6 +70,7 @@ describe('wrong usage', () => {
     ['serve --colour=red', '--colour: no such option; davgate serve --help lists them'],
     ['locks remove --usr x', '--usr: no such option (did you mean "--user"?)'],
     ['--refresh', '--refresh: no such option; davgate serve --help lists them'],
+    ['--no-auth=true', '--no-auth: takes no value; write --no-auth'],
     ['--listen', '--listen: a value is missing; write --listen HOST:PORT'],
     ['--listen=', '--listen: a value is missing; write --listen HOST:PORT'],
     ['serve here', 'serve: too many arguments; write davgate serve'],
