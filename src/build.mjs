@@ -64,8 +64,8 @@ const page = readFileSync(join(WEBAPP, 'index.html'), 'utf8');
 writeFileSync(
   join(WEBAPP_OUTPUT, 'index.html'),
   page
-    .replace('{{style}}', `/.davgate/app/${styleName}`)
-    .replace('{{script}}', `/.davgate/app/${scriptName}`),
+    .replace('{{style}}', `{{base}}/.davgate/app/${styleName}`)
+    .replace('{{script}}', `{{base}}/.davgate/app/${scriptName}`),
 );
 
 /** Returns `util/look`, which this program cannot import itself: Node 20 reads no TypeScript. */

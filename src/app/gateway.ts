@@ -94,6 +94,7 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     users,
     ownNames: ownNamesOf(config),
     trustedProxies: config.trustedProxies,
+    basePath: config.basePath,
     crossOrigins: config.crossOrigins,
     metrics,
     health: () => healthOf(gauges()),
@@ -131,8 +132,8 @@ function healthOf(drives: readonly DriveGauges[]): Health {
 }
 
 /** Returns the address that links begin with, without a slash at the end. */
-function publicUrlOf({ publicUrl, listen, tls }: Config, { port }: GatewayServer): string {
-  return publicUrl ?? urlFromOutside(listen.host, port, tls !== undefined);
+function publicUrlOf({ publicUrl, basePath, listen, tls }: Config, { port }: GatewayServer): string {
+  return publicUrl ?? `${urlFromOutside(listen.host, port, tls !== undefined)}${basePath}`;
 }
 
 /** Returns the host names under which clients may reach this gateway. */

@@ -9,6 +9,7 @@ import { loginsOf } from './logins.ts';
 const FIXED = {
   listen: 'listen',
   publicUrl: 'public-url',
+  basePath: 'base-path',
   trustedProxies: 'trusted-proxy',
   crossOrigins: 'cors-origin',
   dataDirectory: 'data-dir',

@@ -91,10 +91,10 @@ export const undelete: Route = {
  * program that took the lock knows. Throws `DavError` 423.
  */
 function unlessLocked<T>(
-  { user, drive, clock, signal }: Context,
+  { exchange, user, drive, clock, signal }: Context,
   change: Change,
   work: () => Promise<T>,
 ): Promise<T> {
-  const request = { principal: user ?? '', drive, clock, signal };
+  const request = { exchange, principal: user ?? '', drive, clock, signal };
   return withRequestLock(request, { tokens: new Set() }, [change], work);
 }

@@ -12,11 +12,11 @@ export function urlsForOthers(
   interfaces: Interfaces = networkInterfaces(),
 ): readonly string[] {
   if (host !== '0.0.0.0' && host !== '::') return [];
-  const { protocol, port } = new URL(url);
+  const { protocol, port, pathname } = new URL(url);
   return Object.values(interfaces)
     .flatMap((addresses) => addresses ?? [])
     .filter(({ internal, family }) => !internal && family === 'IPv4')
-    .map(({ address }) => `${protocol}//${address}${port === '' ? '' : `:${port}`}/`);
+    .map(({ address }) => `${protocol}//${address}${port === '' ? '' : `:${port}`}${pathname}`);
 }
 
 /** Returns the names of a certificate (PEM); none if it is valid for the host of `url`. */

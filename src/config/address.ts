@@ -1,3 +1,4 @@
+import { type BasePath, parseBasePath } from '../util/base-path.ts';
 import { Networks } from '../util/networks.ts';
 import { ConfigError, type Setting } from './settings.ts';
 
@@ -28,6 +29,16 @@ export function parseUrl({ text, origin }: Setting, example: string): string {
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
     throw new ConfigError(`${origin}: "${text}" is not an address like ${example}`);
   return text.replace(/\/+$/, '');
+}
+
+/** Parses the path below which the drive is served; `''` without one. Throws `ConfigError`. */
+export function basePathOf(setting: Setting | undefined): BasePath {
+  const base = parseBasePath(setting?.text ?? '');
+  if (base === undefined)
+    throw new ConfigError(
+      `${setting?.origin}: "${setting?.text}" is not a path like /drive; begin it with a slash, and percent-encode blanks and special characters`,
+    );
+  return base;
 }
 
 /** Parses a list of networks, separated by commas. Throws `ConfigError`. */

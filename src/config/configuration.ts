@@ -1,7 +1,8 @@
 import { accessSync, constants } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { BasePath } from '../util/base-path.ts';
 import type { Networks } from '../util/networks.ts';
-import { type Address, parseAddress, parseUrl, trustedProxiesOf } from './address.ts';
+import { type Address, basePathOf, parseAddress, parseUrl, trustedProxiesOf } from './address.ts';
 import { collect, collectAll } from './collect.ts';
 import type { ConfigFile, UserConfig } from './config-file.ts';
 import { type DriveConfig, driveOf, keptLogin } from './drive-config.ts';
@@ -21,10 +22,12 @@ export interface Config {
   readonly listen: Address;
   /** Origins of web pages that may use the drive. */
   readonly crossOrigins: readonly string[];
-  /** Proxies that are believed about a client's address. */
+  /** The path below which the drive is served; `''` for none. */
+  readonly basePath: BasePath;
+  /** Proxies that are believed about a client's address, host and path. */
   readonly trustedProxies: Networks;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
-  /** Without a slash at the end; `undefined`: the address that davgate listens on. */
+  /** Ends with `basePath`, without a slash; `undefined`: the address that davgate listens on. */
   readonly publicUrl: string | undefined;
   readonly dataDirectory: string;
   readonly cacheDirectory: string;
@@ -58,6 +61,7 @@ export function resolveConfig(
   const config = collect<Omit<Config, 'users'>>({
     listen: () => parseAddress(settings.get('listen') ?? { text: '127.0.0.1:8765', origin: '--listen' }),
     crossOrigins: () => crossOriginsOf(settings.get('cors-origin')),
+    basePath: () => basePathOf(settings.get('base-path')),
     trustedProxies: () => trustedProxiesOf(settings.get('trusted-proxy')),
     tls: () => tlsOf(settings),
     publicUrl: () => publicUrlOf(settings.get('public-url')),
@@ -70,7 +74,11 @@ export function resolveConfig(
     logRequests: () => oneOf(settings.get('log-requests'), ['on', 'off']) === 'on',
     drives: () => drivesOf(settings, file, dataDirectory),
   });
-  return { ...config, users: usersOf(settings, file, config.listen, config.drives) };
+  return {
+    ...config,
+    publicUrl: withBasePath(config.publicUrl, config.basePath),
+    users: usersOf(settings, file, config.listen, config.drives),
+  };
 }
 
 function drivesOf(
@@ -116,6 +124,11 @@ function defaultCacheDirectory(environment: NodeJS.ProcessEnv, packageRoot: stri
 
 function publicUrlOf(setting: Setting | undefined): string | undefined {
   return setting && parseUrl(setting, 'https://drive.example.com');
+}
+
+/** Adds the base path to a URL that does not end with it. */
+function withBasePath(url: string | undefined, basePath: BasePath): string | undefined {
+  return url?.endsWith(basePath) === false ? url + basePath : url;
 }
 
 /** Parses origins. Refuses `*`, because any visited page could then try to log in. */

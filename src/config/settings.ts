@@ -143,7 +143,13 @@ export const OPTIONS = [
     name: 'public-url',
     variable: 'DAVGATE_PUBLIC_URL',
     value: 'URL',
-    help: "the address at which people reach this davgate; shared links of the embedded service begin with it. Default: the --listen address, with this machine's name for 0.0.0.0",
+    help: "the address at which people reach this davgate, with its path; shared links of the embedded service begin with it. Default: the --listen address, with this machine's name for 0.0.0.0",
+  },
+  {
+    name: 'base-path',
+    variable: 'DAVGATE_BASE_PATH',
+    value: '/PATH',
+    help: 'serve the drive below this path, for a reverse proxy that passes the path on; default: at the root',
   },
   {
     name: 'cors-origin',
@@ -155,7 +161,7 @@ export const OPTIONS = [
     name: 'trusted-proxy',
     variable: 'DAVGATE_TRUSTED_PROXY',
     value: 'CIDR',
-    help: 'reverse proxies whose Forwarded, X-Forwarded-For and X-Forwarded-Host headers are trusted, as networks separated by commas',
+    help: 'reverse proxies whose Forwarded and X-Forwarded-* headers (For, Host, Proto, Prefix) are trusted, as networks separated by commas',
   },
   {
     name: 'cache-dir',

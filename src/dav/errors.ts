@@ -46,6 +46,9 @@ export const ALLOWED_READING = 'OPTIONS, GET, HEAD, PROPFIND';
 const ALLOWED_ALWAYS = 'OPTIONS, LOCK';
 const ALLOWED_ON_FOLDER = `${ALLOWED_ALWAYS}, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK`;
 
+/** `Allow` for a folder above the drive. */
+export const ALLOWED_ABOVE = 'OPTIONS, PROPFIND';
+
 /** `Allow` for a resource in an unknown state. */
 export const ALLOWED_SOMEWHERE = `${ALLOWED_ON_FOLDER}, PUT, MKCOL`;
 

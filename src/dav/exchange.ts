@@ -1,4 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { BasePath } from '../util/base-path.ts';
 
 /** One HTTP request and its answer, as far as the protocol needs them. The HTTP server owns both. */
 export interface Exchange {
@@ -7,6 +8,12 @@ export interface Exchange {
   readonly response: ServerResponse;
   /** Identifies the request in the log and in answers about internal errors. */
   readonly requestId: string;
+  /** The request target without the path below which the server serves; with it, if the request is outside. */
+  readonly target: string;
+  /** The path that the client sees above the drive, percent-encoded; `''` for none. */
+  readonly prefix: BasePath;
+  /** The folder above the drive that the request is for, spelled like `prefix`; `undefined` for the drive itself. */
+  readonly above: BasePath | undefined;
   /** The hosts that the client asked for, according to a trusted proxy; `undefined` without such a proxy. */
   readonly forwardedHosts: readonly string[] | undefined;
   /** Aborts when the client goes away before it has its answer. */

@@ -70,7 +70,7 @@ export function createDavHandler({
     const { request, signal } = exchange;
     try {
       const method = methodOf(methods, request);
-      const { path, hasTrailingSlash } = urlOf(request);
+      const { path, hasTrailingSlash } = urlOf(exchange);
       refuseReadOnly(exchange, drive, method.changes, path);
       if (method.body === 'ignored' && (exchange.isChunked || exchange.announcedBytes !== 0))
         await ignoreBody(exchange);
@@ -144,6 +144,6 @@ function methodOf(methods: ReadonlyMap<string, MethodEntry>, { method = '' }: In
 }
 
 /** `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7). */
-function urlOf({ method, url = '' }: IncomingMessage): ResourceUrl {
-  return parseResourceUrl(method === 'OPTIONS' && url === '*' ? '/' : url);
+function urlOf({ request, target }: Exchange): ResourceUrl {
+  return parseResourceUrl(request.method === 'OPTIONS' && target === '*' ? '/' : target);
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { type BasePath, pathBelow } from '../util/base-path.ts';
 import { namesOf, type Path, PathError, pathOf } from '../util/path.ts';
 import { DavError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -17,17 +18,23 @@ const DEPTH_MAX = 256;
 const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
 
 /**
- * Parses a request target, or a URL in a header. Splits it at its slashes first and decodes each name once, so that no
- * escape can produce another name, a parent folder or a NUL. Ignores scheme, host, query and repeated slashes.
- * Throws `DavError` 400 or 414.
+ * Parses a request target, or a URL in a header that has the client's `prefix`. Splits it at its slashes first and decodes
+ * each name once, so that no escape can produce another name, a parent folder or a NUL. Ignores scheme, host, query and
+ * repeated slashes. Throws `DavError` 400 or 414, or 403 for a URL outside of the drive.
  */
-export function parseResourceUrl(url: string): ResourceUrl {
+export function parseResourceUrl(url: string, prefix: BasePath = ''): ResourceUrl {
   const withoutHost = url.replace(ABSOLUTE, '');
-  const [raw = ''] = withoutHost.split('?', 1);
-  if (raw.includes('#'))
+  const [whole = ''] = withoutHost.split('?', 1);
+  if (whole.includes('#'))
     throw new DavError(400, 'the URL contains "#", which starts a fragment; send a "#" in a name as %23');
-  if (raw !== '' && !raw.startsWith('/'))
+  if (whole !== '' && !whole.startsWith('/'))
     throw new DavError(400, 'the path of the URL must start with a slash');
+  const raw = pathBelow(prefix, whole);
+  if (raw === undefined)
+    throw new DavError(
+      403,
+      `${JSON.stringify(printable(whole))} is outside of the drive, which is at ${prefix}/`,
+    );
   const segments = raw.split('/').filter((segment) => segment !== '');
   if (segments.length > DEPTH_MAX)
     throw new DavError(414, `the path has ${segments.length} levels; at most ${DEPTH_MAX} are allowed`);
@@ -74,26 +81,30 @@ function printable(text: string): string {
   return text.slice(0, 80).replace(/[^\x20-\x7e]/g, '?');
 }
 
+/** The parts of an exchange that a URL in its answer depends on. */
+type Addressed = Pick<Exchange, 'prefix' | 'target'>;
+
 /**
- * Returns the URL path of `path` for `DAV:href` and `Location`. Escapes only what must be escaped, in upper case, because
- * gvfs compares hrefs byte by byte. A collection's ends with a slash.
+ * Returns the URL path of `path` for `DAV:href` and `Location`, as the client sees it. Escapes only what must be escaped,
+ * in upper case, because gvfs compares hrefs byte by byte. A collection's ends with a slash.
  */
-export function hrefOf(path: Path, isCollection: boolean): string {
-  return hrefOfNames(namesOf(path), isCollection);
+export function hrefOf({ prefix }: Pick<Addressed, 'prefix'>, path: Path, isCollection: boolean): string {
+  return hrefOfNames(prefix, namesOf(path), isCollection);
 }
 
 /**
  * Returns the `DAV:href` of `path` in the spelling of the request target: its letter case and Unicode form. davfs2 and
  * Zotero drop rows whose href does not start with the URL they asked for, and macOS asks in NFD.
  */
-export function requestHref(target: string, path: Path, isCollection: boolean): string {
+export function requestHref({ prefix, target }: Addressed, path: Path, isCollection: boolean): string {
   const names = namesInTarget(target);
   // A proxy may have rewritten the target.
-  return names && isPathOf(names, path) ? hrefOfNames(names, isCollection) : hrefOf(path, isCollection);
+  const isSame = names !== undefined && isPathOf(names, path);
+  return hrefOfNames(prefix, isSame ? names : namesOf(path), isCollection);
 }
 
-function hrefOfNames(names: readonly string[], isCollection: boolean): string {
-  const href = `/${names.map(encodeSegment).join('/')}`;
+function hrefOfNames(prefix: BasePath, names: readonly string[], isCollection: boolean): string {
+  const href = `${prefix}/${names.map(encodeSegment).join('/')}`;
   return isCollection && names.length > 0 ? `${href}/` : href;
 }
 
@@ -147,11 +158,12 @@ export function overwriteOf(headers: IncomingHttpHeaders): boolean {
   throw new DavError(400, `Overwrite must be T or F, not ${JSON.stringify(text)}`);
 }
 
-type ForwardedRequest = Pick<Exchange, 'request' | 'forwardedHosts'>;
+type ForwardedRequest = Pick<Exchange, 'request' | 'forwardedHosts' | 'prefix'>;
 
 /**
  * Parses the `Destination` header (RFC 4918 §10.3): a URL, or a path alone as OmniPresence sends it. Ignores the scheme
- * and the port, which differ behind a proxy that terminates TLS. Throws `DavError` 400, or 403 for another host.
+ * and the port, which differ behind a proxy that terminates TLS. Throws `DavError` 400, or 403 for another host or for a
+ * path outside of the drive.
  */
 export function destinationOf(exchange: ForwardedRequest): ResourceUrl {
   const header = exchange.request.headers['destination'];
@@ -169,7 +181,7 @@ export function destinationOf(exchange: ForwardedRequest): ResourceUrl {
     );
   if (authority !== undefined && !HTTP_SCHEMES.test(url))
     throw new DavError(400, 'Destination must be an http or https URL of this server');
-  return parseResourceUrl(url);
+  return parseResourceUrl(url, exchange.prefix);
 }
 
 /** File managers show http URLs as `dav:` or `webdav:`, and some send them that way. */

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { onAbort } from '../util/abort.ts';
+import { type BasePath, partAbove, pathBelow } from '../util/base-path.ts';
 import type { Clock, Instant } from '../util/clock.ts';
 import { Alarm } from '../util/wait.ts';
+import type { Forwarded } from './forwarded.ts';
 
 /** Maximum size of an unwanted body that is read to its end, so that the connection can be used again, in bytes. */
 export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
@@ -47,12 +49,11 @@ export function newRequestId(): string {
 }
 
 export interface ExchangeOptions {
-  /** The client's address, without a port. */
-  readonly address: string;
-  /** The hosts that the client asked for, by a trusted proxy's headers; `undefined` without such a proxy. */
-  readonly forwardedHosts: readonly string[] | undefined;
+  readonly forwarded: Forwarded;
   /** Whether the client speaks https, with us or with a trusted proxy. */
   readonly isSecure: boolean;
+  /** The path below which the server itself serves. */
+  readonly basePath: BasePath;
   /** The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   readonly clock: Clock;
@@ -62,8 +63,16 @@ export interface ExchangeOptions {
 export class Exchange {
   /** Identifies this request in the log and to the client. */
   readonly requestId = newRequestId();
-  /** Still percent-encoded. */
+  /** The request target without the base path; with it, if the request is outside. */
+  readonly target: string;
+  /** The path of `target`, still percent-encoded. */
   readonly path: string;
+  /** The path that the client sees above `path`: what proxies have taken off, and then the server's base path. */
+  readonly prefix: BasePath;
+  /** Whether the target is not below the base path. */
+  readonly isOutside: boolean;
+  /** The part of `prefix` that the target of such a request is, if it is a folder above the base path. */
+  readonly above: BasePath | undefined;
   readonly address: string;
   readonly forwardedHosts: readonly string[] | undefined;
   /** Whether the client speaks https, with us or with a trusted proxy. */
@@ -88,11 +97,18 @@ export class Exchange {
   constructor(
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
-    { address, forwardedHosts, isSecure, expectsContinue, clock }: ExchangeOptions,
+    { forwarded, isSecure, basePath, expectsContinue, clock }: ExchangeOptions,
   ) {
-    this.path = pathOfTarget(request.url ?? '/');
-    this.address = address;
-    this.forwardedHosts = forwardedHosts;
+    const target = request.url ?? '/';
+    const below = targetBelow(basePath, target);
+    this.target = below ?? target;
+    this.path = pathOfTarget(this.target);
+    this.prefix = `${forwarded.prefix ?? ''}${basePath}`;
+    this.isOutside = below === undefined;
+    const part = this.isOutside ? partAbove(basePath, this.path) : undefined;
+    this.above = part === undefined ? undefined : `${forwarded.prefix ?? ''}${part}`;
+    this.address = forwarded.address;
+    this.forwardedHosts = forwarded.hosts;
     this.isSecure = isSecure;
     this.start = clock.instant();
     this.signal = this.#gone.signal;
@@ -289,6 +305,13 @@ function lengthOf(status: number, body: Answer['body']): { readonly 'Content-Len
 export function pathOfTarget(target: string): string {
   const path = /^[^?#]*/.exec(target)?.[0] ?? '';
   return path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?=\/|$)/i, '') || '/';
+}
+
+/** Takes the base path off a request line; `undefined` outside of it. `OPTIONS *` is about all that is served. */
+function targetBelow(base: BasePath, target: string): string | undefined {
+  if (base === '' || target === '*') return target;
+  const below = pathBelow(base, pathOfTarget(target));
+  return below && below + (/[?#].*$/.exec(target)?.[0] ?? '');
 }
 
 /** Returns the query of a request line, without the question mark. */

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import { type BasePath, pathBelow } from '../util/base-path.ts';
 import { type Clock, elapsedMs, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Networks } from '../util/networks.ts';
@@ -70,12 +71,14 @@ export interface GatewayServerOptions {
   readonly ownNames?: readonly string[];
   /** Proxies whose `Forwarded` or `X-Forwarded-For` is believed. */
   readonly trustedProxies?: Networks;
+  /** The path below which the drives are served; `''` by default. */
+  readonly basePath?: BasePath;
   readonly limits?: Partial<ListenerLimits>;
   readonly clock?: Clock;
 }
 
 export interface GatewayServer {
-  /** Address with a slash at the end; names this machine when the server listens on all its addresses. */
+  /** Address of the drives, with a slash at the end; names this machine when the server listens on all its addresses. */
   readonly url: string;
   readonly port: number;
   /** Returns the users who may log in now. */
@@ -97,7 +100,7 @@ export interface GatewayServer {
  * `PasswordHashError`.
  */
 export async function startGatewayServer(options: GatewayServerOptions): Promise<GatewayServer> {
-  const { host, port, tls, users, handle, metrics, log, clock = systemClock } = options;
+  const { host, port, tls, users, handle, metrics, log, clock = systemClock, basePath = '' } = options;
   const closing = new AbortController();
   // No leak, even with many listeners: each removes its own.
   setMaxListeners(0, closing.signal);
@@ -122,6 +125,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
     tls,
     limits: { ...LISTENER_LIMITS, ...options.limits },
     proxies: options.trustedProxies ?? new Networks(),
+    basePath,
     headers: () => RESOURCE_POLICY,
     clock,
     log,
@@ -133,7 +137,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
     connected: (socket) => metrics?.connected(socket),
   });
   return {
-    url: server.url,
+    url: `${server.url.slice(0, -1)}${basePath}/`,
     port: server.port,
     users: () => credentials?.users() ?? [],
     close(over) {
@@ -177,6 +181,8 @@ async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
     : undefined;
   exchange.isMonitoring = monitoring !== undefined;
   if (isForeign && !needsLogin && !monitoring?.open) return exchange.refuse(FOREIGN_HOST);
+  if (exchange.isOutside && !monitoring && !asksAbove(exchange))
+    return exchange.refuse({ status: 404, text: `Nothing here: the drive is at ${exchange.prefix}/.` });
   const opened = isOwn ? rules.openRoute?.(exchange) : undefined;
   if (opened) return opened;
   if (concernsPages(request, rules.crossOrigins)) {
@@ -198,7 +204,7 @@ async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
   exchange.principal = login.user?.name;
   if (monitoring) return monitoring.whole();
   if (isOwn) return rules.ownRoute?.(exchange, login, rules.closing) ?? exchange.refuse(RESERVED);
-  const refusal = destinationRefusal(request);
+  const refusal = destinationRefusal(exchange);
   if (refusal) return exchange.refuse(refusal);
   await rules.handle(exchange, login);
 }
@@ -257,10 +263,19 @@ const RESERVED: Refusal = {
   text: 'Nothing here: the folder /.davgate belongs to davgate itself.',
 };
 
+/**
+ * Whether a client asks what a folder above the drive is. Windows does before it connects to a folder of a host, and GNOME
+ * to find the root of a drive.
+ */
+function asksAbove({ request: { method }, above }: Exchange): boolean {
+  return above !== undefined && (method === 'OPTIONS' || method === 'PROPFIND');
+}
+
 /** Refuses the reserved folder also as a Destination: a file copied or moved there would be out of reach. */
-function destinationRefusal({ headers }: IncomingMessage): Refusal | undefined {
-  const { destination } = headers;
-  if (destination === undefined || !isReserved(pathOfTarget(String(destination).trim()))) return undefined;
+function destinationRefusal({ request, prefix }: Exchange): Refusal | undefined {
+  const { destination } = request.headers;
+  const path = pathBelow(prefix, pathOfTarget(String(destination ?? '').trim()));
+  if (path === undefined || !isReserved(path)) return undefined;
   return { status: 403, text: 'The folder /.davgate belongs to davgate itself; choose another Destination.' };
 }
 

@@ -66,11 +66,17 @@ async function formOf(exchange: Exchange): Promise<Buffer | undefined> {
   return Buffer.concat(chunks);
 }
 
-function ask({ request, signal, address }: Exchange, url: string, form: Buffer): Promise<IncomingMessage> {
+function ask(
+  { request, signal, address, isSecure, prefix }: Exchange,
+  url: string,
+  form: Buffer,
+): Promise<IncomingMessage> {
   const { method } = request;
   const headers = {
     ...passedOn(request.headers),
     'x-forwarded-for': address,
+    'x-forwarded-proto': isSecure ? 'https' : 'http',
+    'x-forwarded-prefix': `${prefix}${LINKS_PATH}`,
     ...(method === 'POST' && { 'content-length': form.length }),
   };
   return new Promise((resolve, reject) => {

@@ -53,6 +53,7 @@ const PROXY_HEADERS = [
   'via',
   'x-forwarded-for',
   'x-forwarded-host',
+  'x-forwarded-prefix',
   'x-forwarded-proto',
   'x-real-ip',
 ];

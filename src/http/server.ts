@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { BasePath } from '../util/base-path.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Networks } from '../util/networks.ts';
-import { clientAddress, forwardedHosts, isForwardedSecure } from './client-address.ts';
 import { Connections } from './connections.ts';
 import { Drain } from './drain.ts';
 import { Exchange, newRequestId, type Refusal } from './exchange.ts';
+import { type Forwarded, forwardedOf } from './forwarded.ts';
 import { cutIdleConnections } from './idle-timeouts.ts';
 import type { ListenerLimits } from './limits.ts';
 import {
@@ -30,6 +31,8 @@ export interface ServerOptions {
   readonly limits: ListenerLimits;
   /** Proxies that are believed about a client's address. They are exempt from the limit for one address. */
   readonly proxies: Networks;
+  /** The path below which it serves; `''` by default. */
+  readonly basePath?: BasePath;
   readonly clock: Clock;
   readonly log: Log;
   /** Header fields of every answer, also to a malformed request. */
@@ -67,17 +70,20 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
     const connection = connections.of(request.socket);
     if (!connection || connection.isRefused) return;
-    const { address: peer, isProxy } = connection;
+    const { address, isProxy } = connection;
+    const forwarded: Forwarded = isProxy
+      ? forwardedOf(address, request.headers, proxies)
+      : { address, hosts: undefined, isSecure: false, prefix: '' };
     const exchange = new Exchange(request, response, {
-      address: isProxy ? clientAddress(peer, request.headers, proxies) : peer,
-      forwardedHosts: isProxy ? forwardedHosts(request.headers) : undefined,
-      isSecure: tls !== undefined || (isProxy && isForwardedSecure(request.headers)),
+      forwarded,
+      isSecure: tls !== undefined || forwarded.isSecure,
+      basePath: options.basePath ?? '',
       expectsContinue,
       clock,
     });
     const headers = Object.entries(headersOf(exchange.requestId));
     setHeaders(response, headers);
-    const malformed = malformedRefusal(request);
+    const malformed = malformedRefusal(request) ?? (forwarded.prefix === undefined ? BAD_PREFIX : undefined);
     if (malformed) connection.isRefused = true;
     if (malformed || drain.isOn) response.shouldKeepAlive = false;
     connections.begin(connection, exchange);
@@ -110,6 +116,11 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     idle: () => drain.ended(),
   };
 }
+
+const BAD_PREFIX: Refusal = {
+  status: 400,
+  text: 'X-Forwarded-Prefix is no path like /drive; correct it at the reverse proxy.',
+};
 
 const HOST = 'host';
 

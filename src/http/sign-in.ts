@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { pathBelow } from '../util/base-path.ts';
 import type { Log } from '../util/log.ts';
 import type { Credentials, User } from './credentials.ts';
 import type { Exchange, Refusal } from './exchange.ts';
@@ -71,7 +72,7 @@ export class SignIn {
     const { request } = exchange;
     if (request.headers.authorization !== undefined) return undefined;
     if (isBrowsersNavigation(request)) {
-      const to = request.url ?? '/';
+      const to = exchange.prefix + exchange.target;
       if (request.headers['sec-fetch-site'] === 'cross-site') return relay(exchange, to);
       return showPage(exchange, 401, { to });
     }
@@ -83,7 +84,7 @@ export class SignIn {
     const { request, address } = exchange;
     const form = await formOf(exchange);
     if (!form) return exchange.refuse(BAD_FORM);
-    const to = localPath(form.get('to') ?? '/');
+    const to = localPath(exchange, form.get('to'));
     const [name, password] = [form.get('name') ?? '', form.get('password') ?? ''];
     if (!isFromOwnPage(exchange)) return showPage(exchange, 403, { to, problem: 'foreign' });
     const { credentials, log } = this.options;
@@ -106,7 +107,7 @@ export class SignIn {
 
   /** Leads on a browser that is signed in, and shows the page to others. */
   #goOn(exchange: Exchange): Promise<void> {
-    const to = localPath(exchange.query.get('to') ?? '/');
+    const to = localPath(exchange, exchange.query.get('to'));
     const session = this.sessionOf(exchange);
     return session && 'user' in session ? seeOther(exchange, to, {}) : showPage(exchange, 401, { to });
   }
@@ -155,12 +156,12 @@ function showPage(
     ...(typeof problem === 'object' && { 'Retry-After': problem.waitSeconds }),
   };
   const acceptLanguage = exchange.request.headers['accept-language'];
-  const body = signInPage({ action: SIGN_IN_PATH, acceptLanguage, ...shown });
+  const body = signInPage({ action: exchange.prefix + SIGN_IN_PATH, acceptLanguage, ...shown });
   return exchange.answer({ status, headers, body });
 }
 
 function relay(exchange: Exchange, to: string): Promise<void> {
-  const address = `${SIGN_IN_PATH}?${new URLSearchParams({ to })}`;
+  const address = `${exchange.prefix}${SIGN_IN_PATH}?${new URLSearchParams({ to })}`;
   const body = relayPage(address, exchange.request.headers['accept-language']);
   return exchange.answer({ status: 401, headers: { ...SIGN_IN_PAGE_HEADERS, ...CHALLENGE }, body });
 }
@@ -214,13 +215,19 @@ function isForScript({ headers }: IncomingMessage): boolean {
   return headers[CSRF_HEADER] !== undefined;
 }
 
-/** Returns `to` if it is a path of this gateway, else the root. Browsers take `//host` and `/\host` for other hosts. */
-function localPath(to: string): string {
+/**
+ * Returns `to` if it is a path of this drive as the browser sees it, else its root. Browsers take `//host` and `/\host` for
+ * other hosts.
+ */
+function localPath({ prefix }: Exchange, to: string | null): string {
   const base = 'http://davgate';
-  if (!to.startsWith('/') || !URL.canParse(to, base)) return '/';
+  const root = `${prefix}/`;
+  if (!to?.startsWith('/') || !URL.canParse(to, base)) return root;
   const { origin, pathname, search } = new URL(to, base);
-  const isLocal = origin === base && !pathname.startsWith('//') && pathname !== SIGN_IN_PATH;
-  return isLocal ? pathname + search : '/';
+  const below = pathBelow(prefix, pathname);
+  const isLocal =
+    origin === base && !pathname.startsWith('//') && below !== undefined && below !== SIGN_IN_PATH;
+  return isLocal ? pathname + search : root;
 }
 
 /** Returns the fields of a form; `undefined` for another body or a too long one. */

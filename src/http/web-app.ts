@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import type { BasePath } from '../util/base-path.ts';
+import { html } from '../util/html.ts';
 import type { Exchange } from './exchange.ts';
 import type { OpenRoute } from './link-proxy.ts';
 
@@ -9,6 +11,9 @@ import type { OpenRoute } from './link-proxy.ts';
 const APP_PATH = '/.davgate/app/';
 
 const PAGE = 'index.html';
+
+/** Stands in the page for the path below which the drive lies. */
+const BASE = '{{base}}';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -33,10 +38,18 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+const PAGE_HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': POLICY,
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'same-origin',
+  'Cache-Control': 'no-cache',
+} as const;
+
 /** The drive in a browser, as the build has left it. */
 export interface WebApp {
-  /** The page that a browser gets for a folder. */
-  readonly page: { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer };
+  /** Returns the page that a browser gets for a folder of a drive below `prefix`. */
+  page(prefix: BasePath): { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer };
   /** Serves its scripts and styles. They are the same for everybody, so they need no login. */
   readonly serve: OpenRoute;
 }
@@ -48,23 +61,17 @@ export interface WebApp {
 export function openWebApp(folder: string): WebApp | undefined {
   const names = namesIn(folder);
   if (!names.includes(PAGE)) return undefined;
-  const body = readFileSync(join(folder, PAGE));
+  const template = readFileSync(join(folder, PAGE), 'utf8');
   const files = new Map(
     names
       .filter((name) => name !== PAGE)
       .map((name) => [name, new AppFile(name, readFileSync(join(folder, name)))]),
   );
   return {
-    page: {
-      headers: {
-        'Content-Type': 'text/html; charset=utf-8',
-        'Content-Security-Policy': POLICY,
-        'X-Content-Type-Options': 'nosniff',
-        'Referrer-Policy': 'same-origin',
-        'Cache-Control': 'no-cache',
-        ETag: `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"`,
-      },
-      body,
+    page(prefix) {
+      const { markup } = html`${prefix}`;
+      const body = Buffer.from(template.replaceAll(BASE, () => markup));
+      return { headers: { ...PAGE_HEADERS, ETag: `"${hashOf(body)}"` }, body };
     },
     serve(exchange) {
       const { path, request } = exchange;
@@ -102,6 +109,10 @@ class AppFile {
     const headers = { ...this.#headers, 'Content-Encoding': 'gzip' };
     return exchange.answer({ status: 200, headers, body: this.#gzipped });
   }
+}
+
+function hashOf(body: Buffer): string {
+  return createHash('sha256').update(body).digest('hex').slice(0, 32);
 }
 
 function namesIn(folder: string): readonly string[] {

@@ -3,6 +3,7 @@ import { type DriveAddress, mountCommands } from './connect-commands.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Dialog } from './dialogs.tsx';
 import { t } from './messages.ts';
+import { base } from './paths.ts';
 
 const SYSTEMS = ['windows', 'macos', 'linux', 'android', 'ios'] as const;
 
@@ -21,7 +22,7 @@ export function ConnectDialog({ user, onClose }: Props) {
   const tabs = useRef<HTMLDivElement>(null);
   const id = useId();
   const order = [own, ...SYSTEMS.filter((each) => each !== own)];
-  const address = { url: `${location.origin}/`, user };
+  const address = { url: `${location.origin}${base}/`, user };
   /** Goes to another tab by an arrow key. */
   const step = (by: number) => {
     const at = (order.indexOf(system) + by + order.length) % order.length;

@@ -1,7 +1,8 @@
 import { type Item, send } from './dav.ts';
+import { base } from './paths.ts';
 
 /** The functions of the gateway beside WebDAV. */
-const API = '/.davgate/api/';
+export const API = `${base}/.davgate/api/`;
 
 type Values = Readonly<Record<string, string>>;
 

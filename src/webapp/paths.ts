@@ -1,15 +1,22 @@
 /** Paths of the drive are decoded and begin with a slash; the root is `/`, and no other ends with one. */
 
+/** The path above the drive in every address, percent-encoded: the page names it. */
+export const base = document.documentElement.dataset['base'] ?? '';
+
 /** Returns the path of the folder that a page's address names. Throws `URIError` for an address that is not encoded well. */
 export function pathOfAddress(pathname: string): string {
-  const names = pathname.split('/').filter((name) => name !== '');
+  const above = base.split('/').length - 1;
+  const names = pathname
+    .split('/')
+    .filter((name) => name !== '')
+    .slice(above);
   return `/${names.map(decodeURIComponent).join('/')}`;
 }
 
 /** Returns the address of a file or folder, percent-encoded; a folder's ends with a slash. */
 export function addressOf(path: string, kind: 'file' | 'folder'): string {
   const encoded = path.split('/').map(encodeURIComponent).join('/');
-  return kind === 'folder' && encoded !== '/' ? `${encoded}/` : encoded;
+  return kind === 'folder' && encoded !== '/' ? `${base}${encoded}/` : `${base}${encoded}`;
 }
 
 export function join(folder: string, name: string): string {

@@ -1,5 +1,5 @@
 import { t } from './messages.ts';
-import { addressOf } from './paths.ts';
+import { addressOf, base } from './paths.ts';
 
 /** What the gateway says about the drive and the session of this browser. */
 export interface DriveInfo {
@@ -35,9 +35,9 @@ export interface SignInFailure {
 /** The header that tells the gateway that the application asks, and not a program that wants a Basic challenge. */
 export const CSRF_HEADER = 'X-CSRF-Token';
 
-const INFO = '/.davgate/api/drive';
-const SIGN_IN = '/.davgate/sign-in';
-const SIGN_OUT = '/.davgate/sign-out';
+const INFO = `${base}/.davgate/api/drive`;
+const SIGN_IN = `${base}/.davgate/sign-in`;
+const SIGN_OUT = `${base}/.davgate/sign-out`;
 
 /** Methods that need no token. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PROPFIND']);

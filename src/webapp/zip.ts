@@ -1,4 +1,5 @@
 import { failureText } from './folder.ts';
+import { API } from './gateway.ts';
 import { t } from './messages.ts';
 import { CSRF_HEADER, csrfHeader, ensureSession } from './session.ts';
 
@@ -33,7 +34,7 @@ export async function downloadZip(
   const form = document.createElement('form');
   form.method = 'post';
   // A form has no header for the token.
-  form.action = `/.davgate/api/zip?${new URLSearchParams({ csrf: token[CSRF_HEADER] ?? '' })}`;
+  form.action = `${API}zip?${new URLSearchParams({ csrf: token[CSRF_HEADER] ?? '' })}`;
   form.target = frame.name;
   form.hidden = true;
   form.append(field('folder', folder));

@@ -71,6 +71,7 @@ function configOf(
     logRequests: true,
     crossOrigins: [],
     trustedProxies: new Networks(),
+    basePath: '',
     tls: undefined,
     publicUrl: undefined,
     dataDirectory: join(directory, 'data'),

@@ -40,6 +40,7 @@ beforeEach(async () => {
       trustedProxies: new Networks(),
       log: { level: 'info', format: 'text' },
       logRequests: true,
+      basePath: '',
       crossOrigins: [],
       dataDirectory: join(directory, 'data'),
       cacheDirectory: join(directory, 'cache'),

@@ -26,6 +26,7 @@ beforeEach(async () => {
       logRequests: true,
       crossOrigins: [],
       trustedProxies: new Networks(),
+      basePath: '',
       tls: undefined,
       publicUrl: undefined,
       dataDirectory: join(directory, 'data'),

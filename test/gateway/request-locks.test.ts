@@ -52,6 +52,7 @@ async function deployment(mode: Mode): Promise<Deployment> {
         logRequests: true,
         crossOrigins: [],
         trustedProxies: new Networks(),
+        basePath: '',
         tls: undefined,
         publicUrl: undefined,
         dataDirectory: join(directory.path, name, 'data'),

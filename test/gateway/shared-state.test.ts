@@ -46,6 +46,7 @@ async function startNextGateway(): Promise<void> {
     logRequests: true,
     crossOrigins: [],
     trustedProxies: new Networks(),
+    basePath: '',
     tls: undefined,
     publicUrl: undefined,
     dataDirectory: join(own, 'data'),

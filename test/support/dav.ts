@@ -64,6 +64,7 @@ export async function startDav(
   options: {
     readonly wrap?: (drive: Drive) => Drive;
     readonly trustedProxies?: Networks;
+    readonly basePath?: string;
     readonly listingBytesMax?: number;
   } = {},
 ): Promise<DavServer> {
@@ -88,6 +89,7 @@ export async function startDav(
     ownNames: ['dav.example', 'inner', 'x'],
     log: silentLog,
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
+    ...(options.basePath !== undefined && { basePath: options.basePath }),
     handle: (exchange) => {
       const { request, response } = exchange;
       open.add(response);

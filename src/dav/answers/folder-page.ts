@@ -7,6 +7,8 @@ import { sizeText } from '../../util/size-text.ts';
 export interface DrivePage {
   /** Decoded: `/Photos/2026`. */
   readonly path: string;
+  /** Absolute, because the page's own URL may lack the trailing slash that `..` needs. */
+  readonly parentUrl: string;
   readonly items: readonly DrivePageItem[];
 }
 
@@ -54,13 +56,13 @@ export const DRIVE_PAGE_POLICY = [
 ].join('; ');
 
 /** Renders the page: folders first, then files, each ordered by name. */
-export function drivePage({ path, items }: DrivePage): string {
+export function drivePage({ path, parentUrl, items }: DrivePage): string {
   const sorted = [...items].sort(inOrder);
   const rows = sorted.slice(0, ITEMS_MAX).map(row);
   const isCut = sorted.length > ITEMS_MAX;
   const body = html`<body>
 <header>
-${path === '/' ? undefined : html`<p><a href="${parentUrl(path)}">Up one folder</a></p>\n`}<h1>${path}</h1>
+${path === '/' ? undefined : html`<p><a href="${parentUrl}">Up one folder</a></p>\n`}<h1>${path}</h1>
 </header>
 <main><div class="sheet">
 <table>
@@ -85,12 +87,6 @@ function row({ kind, name, url, sizeBytes, modifiedMs }: DrivePageItem): Html {
     sizeBytes === undefined ? undefined : sizeText(sizeBytes)
   }</td><td>${modifiedMs === undefined ? undefined : timeText(modifiedMs)}</td></tr>
 `;
-}
-
-/** Returns an absolute path, because the page's own URL may lack the trailing slash that `..` needs. */
-function parentUrl(path: string): string {
-  const names = path.split('/').slice(1, -1);
-  return `/${names.map((name) => `${encodeURIComponent(name)}/`).join('')}`;
 }
 
 function timeText(ms: number): string {

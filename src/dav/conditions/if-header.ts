@@ -1,3 +1,4 @@
+import type { BasePath } from '../../util/base-path.ts';
 import { keyOf, type Path } from '../../util/path.ts';
 import { DavError } from '../errors.ts';
 import { parseResourceUrl } from '../request.ts';
@@ -75,6 +76,8 @@ export interface NamedResources {
   readonly path: Path;
   /** The destination of COPY and MOVE. */
   readonly destination: Path | undefined;
+  /** The path that the client sees above the drive. */
+  readonly prefix: BasePath;
 }
 
 /** The state of a resource that the conditions of a list are compared with. */
@@ -124,13 +127,16 @@ export function namesTag(header: IfHeader, resources: NamedResources, path: Path
  * Returns the resources that a list applies to. An untagged list applies to the Request-URI (RFC 4918 §10.4.2), but
  * Finder puts the token of its lock on the destination there: a list of tokens may match the destination too.
  */
-function pathsOf({ resource, conditions }: IfList, { path, destination }: NamedResources): readonly Path[] {
+function pathsOf(
+  { resource, conditions }: IfList,
+  { path, destination, prefix }: NamedResources,
+): readonly Path[] {
   if (resource === undefined) {
     const isTokenList = conditions.every(({ kind, not }) => kind === 'token' && !not);
     return destination !== undefined && isTokenList ? [path, destination] : [path];
   }
   try {
-    return [parseResourceUrl(resource).path];
+    return [parseResourceUrl(resource, prefix).path];
   } catch (error) {
     // Not a URL of this drive: none of its locks and tags match.
     if (error instanceof DavError) return [];

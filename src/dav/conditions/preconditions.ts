@@ -7,6 +7,7 @@ import { DavError } from '../errors.ts';
 import {
   type IfHeader,
   matchesIfHeader,
+  type NamedResources,
   namesTag,
   parseIfHeader,
   type ResourceState,
@@ -43,7 +44,7 @@ export async function checkConditions(
   if (evaluateConditions(headers, entry && validatorsIn(entry), { isRead: false }) === 'failed')
     throw conditionsFailed();
   const pinsByHttp = ['if-match', 'if-unmodified-since'].some((name) => isSpecific(headers[name]));
-  const resources = { path: context.path, destination: destination?.path };
+  const resources = resourcesOf(context, destination);
   const pins = (path: Path) => ifHeader !== undefined && namesTag(ifHeader, resources, path);
   return {
     tokens: ifHeader ? tokensIn(ifHeader) : new Set(),
@@ -61,13 +62,17 @@ export async function checkIfHeader(
   const header = context.request.headers['if'];
   if (typeof header !== 'string') return undefined;
   const parsed = parseIfHeader(header);
-  const resources = { path: context.path, destination: destination?.path };
+  const resources = resourcesOf(context, destination);
   const known = [{ path: context.path, entry }, ...(destination ? [destination] : [])];
   if (await matchesIfHeader(parsed, resources, (path) => loadState(context, path, known))) return parsed;
   throw new DavError(
     412,
     'none of the lists in the If header matches the current state; fetch it and try again',
   );
+}
+
+function resourcesOf({ path, exchange }: Context, destination: Destination | undefined): NamedResources {
+  return { path, destination: destination?.path, prefix: exchange.prefix };
 }
 
 export function conditionsFailed(): DavError {

@@ -5,7 +5,7 @@ import { DavError } from '../errors.ts';
 import { hrefOf } from '../request.ts';
 
 /** The parts of a request that the locks need. A request of the web application has them too. */
-type LockedRequest = Pick<Context, 'drive' | 'principal' | 'clock' | 'signal'>;
+type LockedRequest = Pick<Context, 'exchange' | 'drive' | 'principal' | 'clock' | 'signal'>;
 
 /** A change that a request is about to make. */
 export interface Change {
@@ -76,11 +76,11 @@ export async function* untilUnbroken(
 
 /** Returns the href of a lock's root. */
 export async function lockRootHref(
-  { drive, signal }: Pick<Context, 'drive' | 'signal'>,
+  { exchange, drive, signal }: Pick<Context, 'exchange' | 'drive' | 'signal'>,
   root: Path,
 ): Promise<string> {
   const entry = await drive.files.stat(root, signal);
-  return hrefOf(root, entry?.kind === 'folder');
+  return hrefOf(exchange, root, entry?.kind === 'folder');
 }
 
 /** A change of membership claims the parent collection itself, but nothing else below it. */

@@ -117,7 +117,7 @@ interface Answer {
 /** Sets the modification time that the request asks for, and returns the answer. */
 async function answerFor(context: Context, to: Path, { entry, created }: Written): Promise<Answer> {
   const headers: OutgoingHttpHeaders = { ...(await setTime(context, entry)) };
-  if (created) headers['Location'] = hrefOf(to, entry.kind === 'folder');
+  if (created) headers['Location'] = hrefOf(context.exchange, to, entry.kind === 'folder');
   return { status: created ? 201 : 204, headers, body: undefined };
 }
 

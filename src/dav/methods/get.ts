@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { FileError } from '../../drive/errors.ts';
 import type { FileEntry, FolderEntry } from '../../drive/files.ts';
+import type { BasePath } from '../../util/base-path.ts';
 import { mediaTypeOf } from '../../util/media-types.ts';
+import { parentOf } from '../../util/path.ts';
 import { type ByteRange, parseRange } from '../../util/ranges.ts';
 import { DRIVE_PAGE_POLICY, drivePage } from '../answers/folder-page.ts';
 import {
@@ -25,11 +27,11 @@ import { hrefOf } from '../request.ts';
 const PASSIVE =
   /^(image\/(?!svg)|audio\/|video\/|font\/|text\/(plain|markdown|csv)\b|application\/(octet-stream|pdf|zip)$)/;
 
-/** The page that a browser gets in place of a folder: the web application. */
-export interface FolderPage {
+/** Returns the page that a browser gets in place of a folder, for a drive below `prefix`: the web application. */
+export type FolderPage = (prefix: BasePath) => {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-}
+};
 
 /** GET and HEAD: the content of a file, or a page that lists a folder, for browsers and document scanners. */
 export function createGet(folderPage: FolderPage | undefined): Method {
@@ -188,10 +190,11 @@ async function getFolder(context: Context, folder: FolderEntry, varies: boolean)
   const page = Buffer.from(
     drivePage({
       path: folder.path,
+      parentUrl: hrefOf(exchange, parentOf(folder.path), true),
       items: children.map((child) => ({
         kind: child.kind,
         name: child.name,
-        url: hrefOf(child.path, child.kind === 'folder'),
+        url: hrefOf(exchange, child.path, child.kind === 'folder'),
         ...(child.kind === 'file' && { sizeBytes: child.sizeBytes }),
         ...(child.modifiedMs !== undefined && { modifiedMs: child.modifiedMs }),
       })),
@@ -219,7 +222,8 @@ function wantsPage({ request }: Context): boolean {
   return /\btext\/html\b/.test(request.headers.accept ?? '') && !request.url?.endsWith('?plain');
 }
 
-async function sendPage(context: Context, { headers, body }: FolderPage): Promise<void> {
+async function sendPage(context: Context, folderPage: FolderPage): Promise<void> {
+  const { headers, body } = folderPage(context.exchange.prefix);
   const entityTag = headers['ETag'];
   const isKnown = entityTag !== undefined && isNotModified(context, { entityTag });
   await context.exchange.answer({

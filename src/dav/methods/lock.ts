@@ -160,7 +160,7 @@ async function answerLocks(
   const covering = await drive.state.locks.covering(clock.now(), first.root);
   const locks = [first, ...covering.filter(({ token }) => token !== first.token)];
   const href = ({ root }: Lock) =>
-    hrefOf(root, keyOf(root) === keyOf(path) ? entry?.kind === 'folder' : true);
+    hrefOf(exchange, root, keyOf(root) === keyOf(path) ? entry?.kind === 'folder' : true);
   const discovery = `<D:lockdiscovery>${lockDiscoveryXml(locks, href, clock.now())}</D:lockdiscovery>`;
   // The header is for new locks only (§10.5).
   const lockToken = isRefresh ? {} : { 'Lock-Token': `<${first.token}>` };
@@ -185,7 +185,7 @@ async function refuse(
   const statusXml = (status: number) => `<D:status>${statusLine(status)}</D:status>`;
   const rows = [
     responseXml(href, `${statusXml(423)}<D:error><D:no-conflicting-lock/></D:error>`),
-    responseXml(hrefOf(path, entry?.kind === 'folder'), statusXml(424)),
+    responseXml(hrefOf(exchange, path, entry?.kind === 'folder'), statusXml(424)),
   ];
   await answerMultistatus(exchange, rows);
 }

@@ -17,7 +17,7 @@ export async function mkcol(context: Context): Promise<void> {
   });
   await context.exchange.answer({
     status: 201,
-    headers: { Location: hrefOf(path, true) },
+    headers: { Location: hrefOf(context.exchange, path, true) },
     body: undefined,
   });
 }

@@ -1,7 +1,7 @@
 import { FileError } from '../../drive/errors.ts';
 import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
-import { ALLOWED_READING, ALLOWED_SOMEWHERE, allowedMethods } from '../errors.ts';
+import { ALLOWED_ABOVE, ALLOWED_READING, ALLOWED_SOMEWHERE, allowedMethods } from '../errors.ts';
 
 /**
  * OPTIONS (RFC 4918 §10.1). Answers 200, because old clients reject 204. `MS-Author-Via` makes Office edit in place;
@@ -25,7 +25,8 @@ export async function options(context: Context): Promise<void> {
 }
 
 /** OPTIONS is the first request of every client: a service that is briefly unreachable must not make a mount fail. */
-async function allowedHere({ drive, path, signal }: Context): Promise<string> {
+async function allowedHere({ exchange, drive, path, signal }: Context): Promise<string> {
+  if (exchange.above !== undefined) return ALLOWED_ABOVE;
   try {
     return allowedMethods(await drive.files.stat(path, signal));
   } catch (error) {

@@ -2,7 +2,8 @@ import { LRUCache } from 'lru-cache';
 import { FileError } from '../../drive/errors.ts';
 import type { Entry, FolderEntry, Listing } from '../../drive/files.ts';
 import type { Lock } from '../../state/locks.ts';
-import { namesOf } from '../../util/path.ts';
+import type { BasePath } from '../../util/base-path.ts';
+import { nameOf, namesOf } from '../../util/path.ts';
 import { memberPieces } from '../answers/member-pieces.ts';
 import { answerMultistatus, joined, rowsIn, sendMultistatus, XML_TYPE } from '../answers/multistatus.ts';
 import { type DeadProperties, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
@@ -13,7 +14,7 @@ import { DavError } from '../errors.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import { loadLiveState } from '../properties/live-state.ts';
 import { PropertySelection, parsePropfind } from '../properties/property-selection.ts';
-import { depthOf, encodeSegment, requestHref } from '../request.ts';
+import { type Depth, depthOf, encodeSegment, parseResourceUrl, requestHref } from '../request.ts';
 import { readXmlBytes, type XmlLimits } from '../xml/xml-reader.ts';
 
 /** Limits of the request body. Real ones have under 4 KiB and 30 elements. */
@@ -49,6 +50,8 @@ export function createPropfind(listingBytesMax: number): Method {
 async function propfind(context: Context, memory: Memory): Promise<void> {
   const depth = depthOf(context.request.headers, ['0', '1', 'infinity'], 'infinity');
   const selection = await selectionOf(context, memory);
+  const { above } = context.exchange;
+  if (above !== undefined) return answerAbove(context, above, selection, depth);
   const listing = depth === '1' && context.hasTrailingSlash ? await listingHere(context) : undefined;
   if (listing) return answerListing(context, memory, selection, listing);
   const entry = await context.drive.files.stat(context.path, context.signal);
@@ -62,6 +65,26 @@ async function propfind(context: Context, memory: Memory): Promise<void> {
       await context.drive.files.list(context.path, context.signal),
     );
   else await answerTree(context, memory, selection, entry);
+}
+
+/** Answers for the folder `above` the drive, which contains nothing but the next one on the way down. */
+async function answerAbove(
+  { exchange }: Context,
+  above: BasePath,
+  selection: PropertySelection,
+  depth: Depth,
+): Promise<void> {
+  if (depth === 'infinity')
+    throw new DavError(403, `send Depth 0 or 1: the drive is at ${exchange.prefix}/`, {
+      precondition: 'propfind-finite-depth',
+    });
+  const [next] = exchange.prefix.slice(above.length + 1).split('/');
+  const rows = [above, `${above}/${next}`].map((folder) => {
+    const { path } = parseResourceUrl(folder);
+    const entry = { kind: 'folder', id: `above ${folder}`, path, name: nameOf(path) } as const;
+    return resourceRow({ selection, state: NO_LIVE_STATE }, `${folder}/`, entry, NO_DEAD);
+  });
+  await answerMultistatus(exchange, depth === '0' ? rows.slice(0, 1) : rows);
 }
 
 async function selectionOf(
@@ -173,8 +196,8 @@ async function* treePieces(
   }
 }
 
-function ownHref({ request, path }: Context, entry: Entry): string {
-  return requestHref(request.url ?? '', path, entry.kind === 'folder');
+function ownHref({ exchange, path }: Context, entry: Entry): string {
+  return requestHref(exchange, path, entry.kind === 'folder');
 }
 
 /** The resources of an answer. */

@@ -31,7 +31,7 @@ interface NamedChange {
 
 /** PROPPATCH (RFC 4918 §9.2): carries out all instructions in document order, or none. */
 export async function proppatch(context: Context): Promise<void> {
-  const { exchange, request, drive, path, signal } = context;
+  const { exchange, drive, path, signal } = context;
   const instructions = parsePropertyUpdate(await context.xml.read(exchange.body()));
   const entry = await drive.files.stat(path, signal);
   if (!entry) throw new DavError(404, `${path} does not exist`);
@@ -48,7 +48,7 @@ export async function proppatch(context: Context): Promise<void> {
     async () => (isRefused ? planned : carryOut(context, entry, planned)),
     { ownerMayOmitToken: instructions.every(isMicrosofts) },
   );
-  const href = requestHref(request.url ?? '', path, entry.kind === 'folder');
+  const href = requestHref(exchange, path, entry.kind === 'folder');
   await answerMultistatus(exchange, [responseXml(href, propstatsOf(outcome))]);
 }
 

@@ -159,7 +159,7 @@ async function answerStored(
     'Last-Modified': httpDate(entry.modifiedMs),
   };
   if (hasTime) headers['X-OC-Mtime'] = 'accepted';
-  if (created) headers['Location'] = hrefOf(path, false);
+  if (created) headers['Location'] = hrefOf(exchange, path, false);
   await exchange.answer({ status: created ? 201 : 204, headers, body: undefined });
 }
 

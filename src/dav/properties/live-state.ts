@@ -39,7 +39,7 @@ export async function loadLiveState(
   return {
     nowMs: context.clock.now(),
     locksOf,
-    lockHref,
+    lockHref: (lock, entry) => lockHref(context, lock, entry),
     quota,
     isReadOnly: ({ path }) => isReadOnly?.(path) ?? false,
     linkOf: (entry) => (links ? links.get(entry.id) : TOO_MANY_LINKS),
@@ -48,8 +48,8 @@ export async function loadLiveState(
 }
 
 /** A lock whose root is above the resource has a collection as its root. */
-function lockHref({ root }: Lock, entry: Entry): string {
-  return hrefOf(root, entry.kind === 'folder' || keyOf(root) !== keyOf(entry.path));
+function lockHref({ exchange }: Context, { root }: Lock, entry: Entry): string {
+  return hrefOf(exchange, root, entry.kind === 'folder' || keyOf(root) !== keyOf(entry.path));
 }
 
 /** Returns a function that finds the locks covering an entry: at its path, and above it with depth infinity. */

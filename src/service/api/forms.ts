@@ -24,9 +24,10 @@ export function cookiesNamed({ request }: Exchange, name: string): readonly stri
  * links from other sites carry it, but forms of other sites do not.
  */
 export function setCookie(
+  { isSecure }: Exchange,
   { webUrl }: ServiceDeps,
   { name, value, path }: { readonly name: string; readonly value: string; readonly path: string },
 ): Readonly<Record<string, string>> {
-  const secure = webUrl().startsWith('https:') ? '; Secure' : '';
+  const secure = isSecure || webUrl().startsWith('https:') ? '; Secure' : '';
   return { 'set-cookie': `${name}=${value}; Path=${path}; HttpOnly; SameSite=Lax${secure}` };
 }

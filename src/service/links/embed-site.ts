@@ -58,18 +58,18 @@ const CLOSED = frame(
   messagePage('This link is closed', 'Its owner has closed it to everybody.', 'frame'),
 );
 
-async function frameAnswer({ query, signal }: Exchange, deps: ServiceDeps): Promise<Answer> {
+async function frameAnswer(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
+  const { query, signal } = exchange;
   const address = linkAddressIn(query.get('link') ?? '');
   const opened = address ? openLink(deps, address) : 'not-found';
   if (opened === 'expired') return EXPIRED;
   if (opened === 'not-found' || !address) return NOT_FOUND;
   if (opened.link.visibility === 'no_one') return CLOSED;
   const options = viewOptions(query);
-  const webUrl = deps.webUrl();
-  const base = webPath(webUrl);
+  const base = webPath(exchange, deps.webUrl());
   if (opened.link.passwordHash)
     return frame(403, lockedFrame(linkPageUrl(opened, base)(address.below, options.view)));
-  const pageUrl = framePageUrl(opened, options, webUrl);
+  const pageUrl = framePageUrl(opened, options, { base, webUrl: deps.webUrl() });
   const look = { opened, address, options, pageUrl, base, place: 'frame' } as const;
   const { item } = opened;
   return item.kind === 'folder'

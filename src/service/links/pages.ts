@@ -7,7 +7,7 @@ import { mayHaveThumbnail } from '../thumbnails/thumbnail.ts';
 import { mediaKindOf } from './content-type.ts';
 import type { Link } from './links.ts';
 import { itemOf, type OpenLink } from './sharing.ts';
-import { type LinkAddress, webPath } from './url.ts';
+import type { LinkAddress } from './url.ts';
 import type { FolderView } from './web/folder.ts';
 import { plainLines } from './web/lines.ts';
 import type { Crumb, FilePage, FolderPage } from './web/pages.ts';
@@ -137,9 +137,13 @@ export function linkPageUrl({ link }: OpenLink, base: string): PageUrl {
 }
 
 /** Returns the URLs of the pages in another site's frame, with the options of that site. */
-export function framePageUrl(opened: OpenLink, { zoom, headerSize }: ViewOptions, webUrl: string): PageUrl {
+export function framePageUrl(
+  opened: OpenLink,
+  { zoom, headerSize }: ViewOptions,
+  { base, webUrl }: { readonly base: string; readonly webUrl: string },
+): PageUrl {
   const page = linkPageUrl(opened, webUrl);
-  const frame = `${webPath(webUrl)}/embed`;
+  const frame = `${base}/embed`;
   return (below, view) =>
     `${frame}?${new URLSearchParams({ link: page(below, 'list'), zoom, view, headerSize })}`;
 }

@@ -64,7 +64,7 @@ async function show(
   const { link, item } = opened;
   const wantsDownload = exchange.query.get('dl') === '1';
   const wantsBytes = wantsDownload || exchange.query.get('raw') === '1';
-  const base = webPath(deps.webUrl());
+  const base = webPath(exchange, deps.webUrl());
   const look = {
     opened,
     address,
@@ -123,9 +123,9 @@ async function tryPassword(exchange: Exchange, link: Link, deps: ServiceDeps): P
   const pass = {
     name: cookieName(link),
     value: passwords.pass(link),
-    path: `${webPath(deps.webUrl())}/scl/`,
+    path: `${webPath(exchange, deps.webUrl())}/scl/`,
   };
-  return seeOther(exchange, setCookie(deps, pass));
+  return seeOther(exchange, setCookie(exchange, deps, pass));
 }
 
 function cookieName(link: Link): string {

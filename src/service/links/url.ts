@@ -1,3 +1,4 @@
+import type { Exchange } from '../../http/exchange.ts';
 import type { Link } from './links.ts';
 
 /** The parts of a shared link's URL that identify the link, and the item inside a linked folder. */
@@ -8,9 +9,12 @@ export interface LinkAddress {
   readonly below: readonly string[];
 }
 
-/** Returns the path prefix of links, their pages and previews: `''`, or for example `/.davgate`. */
-export function webPath(webUrl: string): string {
-  return new URL(webUrl).pathname.replace(/\/+$/, '');
+/**
+ * Returns the path prefix of links, their pages and previews: `''`, or for example `/.davgate`. A proxy that has taken a
+ * path off the request, as the gateway does, wins over the service's own URL.
+ */
+export function webPath({ prefix }: Pick<Exchange, 'prefix'>, webUrl: string): string {
+  return prefix || new URL(webUrl).pathname.replace(/\/+$/, '');
 }
 
 /** Returns the URL of a link: `{webUrl}/scl/fi/TOKEN/NAME?rlkey=KEY&dl=0`, and `/scl/fo/TOKEN/h?…` for a folder. */

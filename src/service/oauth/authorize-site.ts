@@ -240,8 +240,8 @@ function again({ path, query }: Exchange, headers: Readonly<Record<string, strin
   return { status: 303, headers: { ...HEADERS, ...headers, location: `${path}?${query}` }, body: '' };
 }
 
-function cookieOf({ deps }: AuthorizeCall, { id }: Visit): Readonly<Record<string, string>> {
-  return setCookie(deps, { name: VISIT_COOKIE, value: id, path: AUTHORIZE_PATH });
+function cookieOf({ exchange, deps }: AuthorizeCall, { id }: Visit): Readonly<Record<string, string>> {
+  return setCookie(exchange, deps, { name: VISIT_COOKIE, value: id, path: AUTHORIZE_PATH });
 }
 
 /** Returns the part of a URL that tells the owner where the browser goes. */

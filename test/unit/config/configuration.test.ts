@@ -33,6 +33,7 @@ describe('defaults', () => {
     expect(configOf()).toEqual({
       listen: { host: '127.0.0.1', port: 8765 },
       crossOrigins: [],
+      basePath: '',
       trustedProxies: new Networks(),
       tls: undefined,
       dataDirectory: '/x/data/davgate',
@@ -53,6 +54,26 @@ describe('defaults', () => {
       true,
       false,
     ]);
+  });
+
+  test.each([
+    [[], '', undefined],
+    [['--base-path', '/drive/'], '/drive', undefined],
+    [['--base-path', '/', '--public-url', 'https://a.example/'], '', 'https://a.example'],
+    [['--base-path', '/drive', '--public-url', 'https://a.example'], '/drive', 'https://a.example/drive'],
+    [
+      ['--base-path', '/drive', '--public-url', 'https://a.example/b/drive/'],
+      '/drive',
+      'https://a.example/b/drive',
+    ],
+  ])('with %j the base path is %j and the public URL %j', (flags, basePath, publicUrl) => {
+    expect(configOf(...flags)).toMatchObject({ basePath, publicUrl });
+  });
+
+  test('--base-path without a slash at its beginning is refused, with an example', () => {
+    expect(() => configOf('--base-path', 'drive')).toThrow(
+      '--base-path: "drive" is not a path like /drive; begin it with a slash, and percent-encode blanks and special characters',
+    );
   });
 
   test('with only a token davgate uses the public service', () => {

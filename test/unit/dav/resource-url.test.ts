@@ -60,7 +60,7 @@ describe('parseResourceUrl', () => {
     fc.assert(
       fc.property(names, fc.boolean(), (some, isCollection) => {
         const path = pathOf(some);
-        const href = hrefOf(path, isCollection);
+        const href = hrefOf({ prefix: '' }, path, isCollection);
         expect(href).toMatch(/^(\/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})*)+$/);
         expect(parseResourceUrl(href)).toEqual({ path, hasTrailingSlash: isCollection || some.length === 0 });
       }),
@@ -111,12 +111,13 @@ test.each([
   ['that cannot be decoded', '/%zz', '/%C3%9Cber%20uns/a&b/'],
   ['with an invalid name', '/%C3%9Cber%20uns/..', '/%C3%9Cber%20uns/a&b/'],
 ])('the href for a request target %s leads back to the resource', (_, target, href) => {
-  expect(requestHref(target, PATH, true)).toBe(href);
-  expect(requestHref(target, PATH, false)).toBe(href.slice(0, -1));
+  expect(requestHref({ target, prefix: '' }, PATH, true)).toBe(href);
+  expect(requestHref({ target, prefix: '' }, PATH, false)).toBe(href.slice(0, -1));
 });
 
 test('the href of the root is one slash, whatever the request target', () => {
-  for (const target of ['/', '', '//', 'http://host']) expect(requestHref(target, ROOT, true)).toBe('/');
+  for (const target of ['/', '', '//', 'http://host'])
+    expect(requestHref({ target, prefix: '' }, ROOT, true)).toBe('/');
 });
 
 function isName(name: string): boolean {

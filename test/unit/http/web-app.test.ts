@@ -28,7 +28,7 @@ test('the application is served whole after another build has replaced its files
   ]);
   const gzipped = await fetch(new URL('/.davgate/app/app-1.js', url));
   expect([gzipped.headers.get('content-encoding'), await gzipped.text()]).toEqual(['gzip', 'run();']);
-  expect(String(app?.page.body)).toBe('<p>page</p>');
+  expect(String(app?.page('').body)).toBe('<p>page</p>');
 });
 
 test('a file of an earlier build is answered 404, which says to load the page again', async () => {
@@ -45,4 +45,15 @@ test('a file of an earlier build is answered 404, which says to load the page ag
 
 test('without a built application there is none', () => {
   expect(openWebApp(join(temporaryFolder(), 'missing'))).toBeUndefined();
+});
+
+test('the page names its own path, escaped, and has another entity tag under each', () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'index.html'), '<html data-base="{{base}}"><script src="{{base}}/app.js">');
+  const app = openWebApp(folder);
+  expect(String(app?.page('').body)).toBe('<html data-base=""><script src="/app.js">');
+  expect(String(app?.page("/a&b'$&").body)).toBe(
+    '<html data-base="/a&amp;b&#39;$&amp;"><script src="/a&amp;b&#39;$&amp;/app.js">',
+  );
+  expect(app?.page('/a').headers['ETag']).not.toBe(app?.page('').headers['ETag']);
 });
