@@ -67,7 +67,9 @@ export class Exchange {
   readonly target: string;
   /** The path of `target`, still percent-encoded. */
   readonly path: string;
-  /** The path that the client sees above `path`: what proxies have taken off, and then the server's base path. */
+  /** The path that proxies have taken off, as far as they say so. */
+  readonly forwardedPrefix: BasePath;
+  /** The path that the client sees above `path`: `forwardedPrefix`, and then the server's base path. */
   readonly prefix: BasePath;
   /** Whether the target is not below the base path. */
   readonly isOutside: boolean;
@@ -103,10 +105,11 @@ export class Exchange {
     const below = targetBelow(basePath, target);
     this.target = below ?? target;
     this.path = pathOfTarget(this.target);
-    this.prefix = `${forwarded.prefix ?? ''}${basePath}`;
+    this.forwardedPrefix = forwarded.prefix ?? '';
+    this.prefix = `${this.forwardedPrefix}${basePath}`;
     this.isOutside = below === undefined;
     const part = this.isOutside ? partAbove(basePath, this.path) : undefined;
-    this.above = part === undefined ? undefined : `${forwarded.prefix ?? ''}${part}`;
+    this.above = part === undefined ? undefined : `${this.forwardedPrefix}${part}`;
     this.address = forwarded.address;
     this.forwardedHosts = forwarded.hosts;
     this.isSecure = isSecure;

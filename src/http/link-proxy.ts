@@ -67,7 +67,7 @@ async function formOf(exchange: Exchange): Promise<Buffer | undefined> {
 }
 
 function ask(
-  { request, signal, address, isSecure, prefix }: Exchange,
+  { request, signal, address, isSecure, prefix, forwardedPrefix }: Exchange,
   url: string,
   form: Buffer,
 ): Promise<IncomingMessage> {
@@ -76,7 +76,8 @@ function ask(
     ...passedOn(request.headers),
     'x-forwarded-for': address,
     'x-forwarded-proto': isSecure ? 'https' : 'http',
-    'x-forwarded-prefix': `${prefix}${LINKS_PATH}`,
+    // Otherwise the service knows the path from --public-url, which may name a proxy that sends no such header.
+    ...(forwardedPrefix !== '' && { 'x-forwarded-prefix': `${prefix}${LINKS_PATH}` }),
     ...(method === 'POST' && { 'content-length': form.length }),
   };
   return new Promise((resolve, reject) => {

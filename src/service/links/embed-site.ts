@@ -4,7 +4,7 @@ import type { ServiceDeps } from '../deps.ts';
 import { StorageError } from '../storage/storage.ts';
 import { filePageOf, folderPageOf, framePageUrl, linkPageUrl, viewOptions } from './pages.ts';
 import { openLink } from './sharing.ts';
-import { linkAddressIn, webPath } from './url.ts';
+import { linkAddressIn, rootFrom } from './url.ts';
 import { EMBED_SCRIPT } from './web/embed-script.ts';
 import { filePage, folderPage, lockedFrame, messagePage } from './web/pages.ts';
 import { FRAME_POLICY } from './web/shell.ts';
@@ -66,7 +66,7 @@ async function frameAnswer(exchange: Exchange, deps: ServiceDeps): Promise<Answe
   if (opened === 'not-found' || !address) return NOT_FOUND;
   if (opened.link.visibility === 'no_one') return CLOSED;
   const options = viewOptions(query);
-  const base = webPath(exchange, deps.webUrl());
+  const base = rootFrom(exchange);
   if (opened.link.passwordHash)
     return frame(403, lockedFrame(linkPageUrl(opened, base)(address.below, options.view)));
   const pageUrl = framePageUrl(opened, options, { base, webUrl: deps.webUrl() });

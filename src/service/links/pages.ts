@@ -44,7 +44,7 @@ export interface Look {
   readonly address: LinkAddress;
   readonly options: ViewOptions;
   readonly pageUrl: PageUrl;
-  /** The path prefix of the service's pages, as returned by `webPath`. */
+  /** The address of the service relative to the page, as returned by `rootFrom`. */
   readonly base: string;
   readonly place: 'page' | 'frame';
 }

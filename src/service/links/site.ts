@@ -14,7 +14,7 @@ import type { Link } from './links.ts';
 import { filePageOf, folderPageOf, linkPageUrl, viewOptions } from './pages.ts';
 import type { LinkPasswords } from './password.ts';
 import { type OpenLink, openLink } from './sharing.ts';
-import { type LinkAddress, parseLinkAddress, webPath } from './url.ts';
+import { type LinkAddress, parseLinkAddress, rootFrom, webPath } from './url.ts';
 import { filePage, folderPage, messagePage, passwordPage } from './web/pages.ts';
 import { LINK_PAGE_POLICY } from './web/shell.ts';
 
@@ -64,7 +64,7 @@ async function show(
   const { link, item } = opened;
   const wantsDownload = exchange.query.get('dl') === '1';
   const wantsBytes = wantsDownload || exchange.query.get('raw') === '1';
-  const base = webPath(exchange, deps.webUrl());
+  const base = rootFrom(exchange);
   const look = {
     opened,
     address,

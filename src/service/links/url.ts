@@ -9,12 +9,18 @@ export interface LinkAddress {
   readonly below: readonly string[];
 }
 
-/**
- * Returns the path prefix of links, their pages and previews: `''`, or for example `/.davgate`. A proxy that has taken a
- * path off the request, as the gateway does, wins over the service's own URL.
- */
+/** Returns the path prefix of links, as proxies or else the service's own URL name it: `''`, or for example `/.davgate`. */
 export function webPath({ prefix }: Pick<Exchange, 'prefix'>, webUrl: string): string {
   return prefix || new URL(webUrl).pathname.replace(/\/+$/, '');
+}
+
+/**
+ * Returns the address of the service relative to a page: `../..` for `/scl/fi/…`. Proxies serve a page under several paths
+ * at once, which the service does not know.
+ */
+export function rootFrom({ path }: Pick<Exchange, 'path'>): string {
+  const above = path.split('/').length - 2;
+  return above > 0 ? Array.from({ length: above }, () => '..').join('/') : '.';
 }
 
 /** Returns the URL of a link: `{webUrl}/scl/fi/TOKEN/NAME?rlkey=KEY&dl=0`, and `/scl/fo/TOKEN/h?…` for a folder. */

@@ -193,7 +193,7 @@ describe('thumbnails of links', () => {
       .toBuffer();
   const pictures = (text: string) =>
     [...text.matchAll(/<img src="([^"]*)"/g)].map(
-      ([, url = '']) => service.url + url.replaceAll('&amp;', '&'),
+      ([, url = '']) => new URL(url.replaceAll('&amp;', '&'), service.url).href,
     );
 
   test('the page of a folder link shows thumbnails of its images', async () => {

@@ -53,7 +53,6 @@ test('the service gets neither the login of the drive nor cookies that do not be
     // The client's real address, so that the service counts password guesses by address.
     'x-forwarded-for': '127.0.0.1',
     'x-forwarded-proto': 'http',
-    'x-forwarded-prefix': '/.davgate',
   });
 });
 
