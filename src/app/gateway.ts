@@ -89,7 +89,7 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
   });
   const links = embedded && createLinkProxy(embedded.url, log);
   return startGatewayServer({
-    ...config.listen,
+    ...listenerOf(config),
     tls: config.tls,
     users,
     ownNames: ownNamesOf(config),
@@ -131,12 +131,19 @@ function healthOf(drives: readonly DriveGauges[]): Health {
   return { ...sum, ...(trouble !== undefined && { journalTrouble: trouble }) };
 }
 
+function listenerOf({ listen }: Config) {
+  return 'host' in listen ? listen : { host: 'localhost', port: 0, socket: listen };
+}
+
 /** Returns the address that links begin with, without a slash at the end. */
-function publicUrlOf({ publicUrl, basePath, listen, tls }: Config, { port }: GatewayServer): string {
-  return publicUrl ?? `${urlFromOutside(listen.host, port, tls !== undefined)}${basePath}`;
+function publicUrlOf({ publicUrl, basePath, listen, tls }: Config, { url, port }: GatewayServer): string {
+  if (publicUrl !== undefined) return publicUrl;
+  if (!('host' in listen)) return url.slice(0, -1);
+  return `${urlFromOutside(listen.host, port, tls !== undefined)}${basePath}`;
 }
 
 /** Returns the host names under which clients may reach this gateway. */
 function ownNamesOf({ publicUrl, listen }: Config): readonly string[] {
-  return [listen.host.toLowerCase(), ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])];
+  const names = 'host' in listen ? [listen.host.toLowerCase()] : [];
+  return publicUrl === undefined ? names : [...names, new URL(publicUrl).hostname];
 }

@@ -81,7 +81,7 @@ async function reload(gateway: Gateway, read: () => Promise<Config>): Promise<vo
 }
 
 function placesOf({ listen, publicUrl, tls }: Config, { url: listening }: Gateway) {
-  const others = urlsForOthers(listen.host, listening);
+  const others = 'host' in listen ? urlsForOthers(listen.host, listening) : [`unix:${listen.socketPath}`];
   const url = publicUrl === undefined ? listening : `${publicUrl}/`;
   return {
     url,

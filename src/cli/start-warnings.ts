@@ -23,7 +23,9 @@ function secretsInFlags(flags: Settings): readonly string[] {
   );
 }
 
-function clearText({ listen: { host }, tls, trustedProxies }: Surface): readonly string[] {
+function clearText({ listen, tls, trustedProxies }: Surface): readonly string[] {
+  if (!('host' in listen)) return [];
+  const { host } = listen;
   if (tls || isLoopback(host) || trustedProxies.cidrs.length > 0) return [];
   return [
     `${host} can be reached from outside, and passwords and files cross the network unencrypted; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with https, or name the proxy with --trusted-proxy`,

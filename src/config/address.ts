@@ -8,6 +8,18 @@ export interface Address {
   readonly port: number;
 }
 
+/** A Unix socket, and the permissions of its file. */
+export interface SocketAddress {
+  readonly socketPath: string;
+  readonly mode: number;
+}
+
+/** Where a gateway listens. */
+export type Listen = Address | SocketAddress;
+
+/** By default the user and the group may connect. */
+const SOCKET_MODE = 0o660;
+
 /** Parses `HOST:PORT`. Throws `ConfigError`. */
 export function parseAddress({ text, origin }: Setting): Address {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text);
@@ -18,6 +30,29 @@ export function parseAddress({ text, origin }: Setting): Address {
       `${origin}: "${text}" is not HOST:PORT; write for example 127.0.0.1:8765 or [::1]:8765`,
     );
   return { host, port };
+}
+
+/** Parses the address of the gateway: `HOST:PORT` or `unix:PATH`. Throws `ConfigError`. */
+export function parseListen(setting: Setting, socketMode: Setting | undefined): Listen {
+  const [, path] = /^unix:(.*)$/.exec(setting.text) ?? [];
+  if (path === undefined && socketMode)
+    throw new ConfigError(
+      `${socketMode.origin}: needs a Unix socket; write --listen unix:PATH, or leave it out`,
+    );
+  if (path === undefined) return parseAddress(setting);
+  if (!path.startsWith('/'))
+    throw new ConfigError(
+      `${setting.origin}: "${setting.text}" is not unix:PATH; write for example unix:/run/davgate/davgate.sock`,
+    );
+  return { socketPath: path, mode: socketModeOf(socketMode) };
+}
+
+function socketModeOf(setting: Setting | undefined): number {
+  if (!setting) return SOCKET_MODE;
+  if (/^0?[0-7]{3}$/.test(setting.text)) return Number.parseInt(setting.text, 8);
+  throw new ConfigError(
+    `${setting.origin}: "${setting.text}" are no permissions; write three octal digits like 660`,
+  );
 }
 
 /** Parses an http or https URL without a login and a query, and removes slashes at its end. Throws `ConfigError`. */
@@ -41,9 +76,9 @@ export function basePathOf(setting: Setting | undefined): BasePath {
   return base;
 }
 
-/** Parses a list of networks, separated by commas. Throws `ConfigError`. */
-export function trustedProxiesOf(setting: Setting | undefined): Networks {
-  const cidrs = setting?.text.split(',').map((cidr) => cidr.trim()) ?? [];
+/** Parses a list of networks, separated by commas, and adds `more`. Throws `ConfigError`. */
+export function trustedProxiesOf(setting: Setting | undefined, more: readonly string[] = []): Networks {
+  const cidrs = [...(setting?.text.split(',').map((cidr) => cidr.trim()) ?? []), ...more];
   try {
     return new Networks(cidrs);
   } catch (error) {

@@ -1,8 +1,8 @@
 import { accessSync, constants } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { BasePath } from '../util/base-path.ts';
-import type { Networks } from '../util/networks.ts';
-import { type Address, basePathOf, parseAddress, parseUrl, trustedProxiesOf } from './address.ts';
+import { type Networks, UNIX_PEER } from '../util/networks.ts';
+import { basePathOf, type Listen, parseListen, parseUrl, trustedProxiesOf } from './address.ts';
 import { collect, collectAll } from './collect.ts';
 import type { ConfigFile, UserConfig } from './config-file.ts';
 import { type DriveConfig, driveOf, keptLogin } from './drive-config.ts';
@@ -19,7 +19,7 @@ import { cacheHome, dataHome } from './xdg.ts';
 
 /** The configuration of a gateway. */
 export interface Config {
-  readonly listen: Address;
+  readonly listen: Listen;
   /** Origins of web pages that may use the drive. */
   readonly crossOrigins: readonly string[];
   /** The path below which the drive is served; `''` for none. */
@@ -59,10 +59,11 @@ export function resolveConfig(
 ): Config {
   const dataDirectory = dataDirectoryOf(settings, environment);
   const config = collect<Omit<Config, 'users'>>({
-    listen: () => parseAddress(settings.get('listen') ?? { text: '127.0.0.1:8765', origin: '--listen' }),
+    listen: () => listenOf(settings),
     crossOrigins: () => crossOriginsOf(settings.get('cors-origin')),
     basePath: () => basePathOf(settings.get('base-path')),
-    trustedProxies: () => trustedProxiesOf(settings.get('trusted-proxy')),
+    trustedProxies: () =>
+      trustedProxiesOf(settings.get('trusted-proxy'), isSocket(settings) ? [UNIX_PEER] : []),
     tls: () => tlsOf(settings),
     publicUrl: () => publicUrlOf(settings.get('public-url')),
     dataDirectory: () => dataDirectory,
@@ -79,6 +80,20 @@ export function resolveConfig(
     publicUrl: withBasePath(config.publicUrl, config.basePath),
     users: usersOf(settings, file, config.listen, config.drives),
   };
+}
+
+function isSocket(settings: Settings): boolean {
+  return settings.get('listen')?.text.startsWith('unix:') === true;
+}
+
+function listenOf(settings: Settings): Listen {
+  const tls = settings.get('tls-cert') ?? settings.get('tls-key');
+  if (tls && isSocket(settings))
+    throw new ConfigError(
+      `${tls.origin}: davgate serves no https on a Unix socket; leave it out, and give the reverse proxy the certificate`,
+    );
+  const setting = settings.get('listen') ?? { text: '127.0.0.1:8765', origin: '--listen' };
+  return parseListen(setting, settings.get('socket-mode'));
 }
 
 function drivesOf(

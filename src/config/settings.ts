@@ -34,7 +34,14 @@ export const OPTIONS = [
     variable: 'DAVGATE_LISTEN',
     value: 'HOST:PORT',
     default: '127.0.0.1:8765',
-    help: 'where to serve',
+    help: 'where to serve; unix:PATH is a Unix socket, for a reverse proxy on this machine',
+  },
+  {
+    name: 'socket-mode',
+    variable: 'DAVGATE_SOCKET_MODE',
+    value: 'MODE',
+    default: '660',
+    help: 'permissions of the Unix socket, octal',
   },
   {
     name: 'api-url',

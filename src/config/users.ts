@@ -1,5 +1,5 @@
 import { isLoopback } from '../util/networks.ts';
-import type { Address } from './address.ts';
+import type { Listen } from './address.ts';
 import type { ConfigFile, UserConfig } from './config-file.ts';
 import type { DriveConfig } from './drive-config.ts';
 import { ConfigError, isOn, refuseUnsayable, type Settings } from './settings.ts';
@@ -12,7 +12,7 @@ const DEFAULT_USER = 'davgate';
 export function usersOf(
   settings: Settings,
   file: ConfigFile | undefined,
-  listen: Address,
+  listen: Listen,
   drives: readonly DriveConfig[],
 ): readonly UserConfig[] | undefined {
   const open = settings.get('no-auth');
@@ -25,7 +25,7 @@ export function usersOf(
       throw new ConfigError(
         `${open.origin}: excludes users and passwords, but ${clash} is given; leave one out`,
       );
-    if (!isLoopback(listen.host))
+    if ('host' in listen && !isLoopback(listen.host))
       throw new ConfigError(
         `${open.origin}: ${listen.host} can be reached from outside; drop it, or listen on 127.0.0.1`,
       );

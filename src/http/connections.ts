@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Clock, type Instant, instantIn, LONG_AGO } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { type Networks, neighborhoodOf, plainAddress } from '../util/networks.ts';
+import { type Networks, neighborhoodOf, plainAddress, UNIX_PEER } from '../util/networks.ts';
 import type { Exchange } from './exchange.ts';
 import type { ListenerLimits } from './limits.ts';
 
@@ -28,10 +28,11 @@ export class Connection {
   readonly isProxy: boolean;
   readonly #accepted: Socket;
 
-  constructor(accepted: Socket, proxies: Networks, now: Instant) {
+  /** `unknown`: the address of a peer that the system does not name. */
+  constructor(accepted: Socket, unknown: string, proxies: Networks, now: Instant) {
     this.#accepted = accepted;
     this.socket = accepted;
-    this.address = plainAddress(accepted.remoteAddress ?? '');
+    this.address = plainAddress(accepted.remoteAddress ?? unknown);
     this.client = neighborhoodOf(this.address);
     this.isProxy = proxies.has(this.address);
     this.idleSince = now;
@@ -57,6 +58,7 @@ export interface ConnectionsOptions {
  * connection that has been idle longest is closed; if none is idle, the new one is.
  */
 export class Connections {
+  readonly #server: Server;
   readonly #options: ConnectionsOptions;
   readonly #open = new Set<Connection>();
   /** Connections without a request, the longest idle first. */
@@ -69,6 +71,7 @@ export class Connections {
   #limitLogPausedUntil = LONG_AGO;
 
   constructor(server: Server, options: ConnectionsOptions) {
+    this.#server = server;
     this.#options = options;
     server.on('connection', (socket: Socket) => this.#accept(socket));
     if (options.isTls) server.on('secureConnection', (socket: Socket) => this.#secured(socket));
@@ -112,7 +115,9 @@ export class Connections {
   }
 
   #accept(socket: Socket): void {
-    const connection = new Connection(socket, this.#options.proxies, this.#options.clock.instant());
+    const { proxies, clock } = this.#options;
+    const unknown = typeof this.#server.address() === 'string' ? UNIX_PEER : '';
+    const connection = new Connection(socket, unknown, proxies, clock.instant());
     if (!this.#makeRoom(connection)) return void socket.destroy();
     this.#open.add(connection);
     this.#idle.add(connection);

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import type { SocketAddress } from '../config/address.ts';
 import { type BasePath, pathBelow } from '../util/base-path.ts';
 import { type Clock, elapsedMs, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -46,6 +47,8 @@ export interface GatewayServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** Listens on this Unix socket instead of `host` and `port`. */
+  readonly socket?: SocketAddress | undefined;
   /** Serves https with these. */
   readonly tls?: CertificateFiles | undefined;
   /** `undefined`: no login is needed. */
@@ -122,6 +125,7 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
   const server = await startServer({
     host,
     port,
+    socket: options.socket,
     tls,
     limits: { ...LISTENER_LIMITS, ...options.limits },
     proxies: options.trustedProxies ?? new Networks(),

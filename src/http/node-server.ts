@@ -17,13 +17,8 @@ const HEADER_CHECKS = 4;
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 
-  constructor(address: string, code: string | undefined, cause: unknown) {
-    super(
-      `cannot listen on ${address}: ${LISTEN_FAILURES[code ?? ''] ?? `the system says ${code ?? cause}`}`,
-      {
-        cause,
-      },
-    );
+  constructor(address: string, reason: string, cause: unknown) {
+    super(`cannot listen on ${address}: ${reason}`, { cause });
   }
 }
 
@@ -109,8 +104,10 @@ function read(file: string, what: string): Buffer {
 /** Resolves with the port once the server listens. Throws `ListenError`. */
 export function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    const fail = (error: NodeJS.ErrnoException) =>
-      reject(new ListenError(`${bracketed(host)}:${port}`, error.code, error));
+    const fail = (error: NodeJS.ErrnoException) => {
+      const reason = LISTEN_FAILURES[error.code ?? ''] ?? `the system says ${error.code ?? error}`;
+      reject(new ListenError(`${bracketed(host)}:${port}`, reason, error));
+    };
     server.once('error', fail);
     server.listen(port, host, () => {
       server.off('error', fail);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { SocketAddress } from '../config/address.ts';
 import type { BasePath } from '../util/base-path.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -17,6 +18,7 @@ import {
   listen,
   replaceCertificate,
 } from './node-server.ts';
+import { listenOnSocket } from './unix-socket.ts';
 import { refuseUnreadable } from './unreadable-requests.ts';
 
 /** Maximum number of header fields of a request; the longest real requests have about 30. */
@@ -26,6 +28,8 @@ export interface ServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** Listens on this Unix socket instead of `host` and `port`. Whoever connects is a reverse proxy. */
+  readonly socket?: SocketAddress | undefined;
   /** Serves https with these. */
   readonly tls?: CertificateFiles | undefined;
   readonly limits: ListenerLimits;
@@ -106,11 +110,12 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const newHeaders = () => headersOf(newRequestId());
   refuseUnreadable(server, connections, { clock, log, headerBytesMax, headers: newHeaders });
   server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.connected?.(socket));
-  const port = await listen(server, options.host, options.port);
+  if (options.socket) await listenOnSocket(server, options.socket);
+  const port = options.socket ? 0 : await listen(server, options.host, options.port);
   void cutIdleConnections(connections, limits, { clock, log }, drain.signal);
   return {
     port,
-    url: urlOf(options.host, port, tls !== undefined),
+    url: options.socket ? 'http://localhost/' : urlOf(options.host, port, tls !== undefined),
     close: (over) => drain.close(over),
     replaceCertificate: (files) => replaceCertificate(server, files),
     idle: () => drain.ended(),

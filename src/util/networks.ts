@@ -1,12 +1,16 @@
 import { BlockList, isIP } from 'node:net';
 
-/** A set of IP addresses, given as networks: `10.0.0.0/8`, `2001:db8::/32`, or single addresses. */
+/** Stands for the address of a peer on a Unix socket. */
+export const UNIX_PEER = 'unix';
+
+/** A set of IP addresses, given as networks: `10.0.0.0/8`, `2001:db8::/32`, or single addresses; and `unix`. */
 export class Networks {
   readonly #list = new BlockList();
 
   /** Throws `RangeError`, whose message is the invalid text. */
   constructor(readonly cidrs: readonly string[] = []) {
     for (const cidr of cidrs) {
+      if (cidr === UNIX_PEER) continue;
       const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(cidr) ?? [];
       const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
       const length = prefix === undefined ? bits : Number(prefix);
@@ -17,6 +21,7 @@ export class Networks {
 
   has(address: string): boolean {
     if (this.cidrs.length === 0) return false;
+    if (address === UNIX_PEER) return this.cidrs.includes(UNIX_PEER);
     const version = isIP(address);
     return version !== 0 && this.#list.check(address, version === 4 ? 'ipv4' : 'ipv6');
   }

@@ -1,6 +1,9 @@
+import { access, constants } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
 import { request as requestTls } from 'node:https';
+import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
+import type { SocketAddress } from '../../config/address.ts';
 import type { Config } from '../../config/configuration.ts';
 import { HEALTH_PATH } from '../../http/monitoring.ts';
 import { ListenError, listen } from '../../http/node-server.ts';
@@ -13,13 +16,14 @@ const HEALTH_MS = 5_000;
 /** Checks that the address is free or used by a davgate, and that it is safe to listen on. */
 export async function checkListener(config: Config, report: Report): Promise<void> {
   const about = 'listener';
+  const login = config.users ? 'a login is needed' : 'everyone on this machine may use the drive (--no-auth)';
+  if (!('host' in config.listen)) return checkSocket(config.listen, config, login, report);
   const { host, port } = config.listen;
   if (!isLoopback(host) && !config.tls)
     report.warn(
       about,
       `${host} can be reached from outside, and passwords and files cross the network unencrypted: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with https`,
     );
-  const login = config.users ? 'a login is needed' : 'everyone on this machine may use the drive (--no-auth)';
   const server = createServer();
   try {
     await listen(server, host, port);
@@ -35,10 +39,35 @@ export async function checkListener(config: Config, report: Report): Promise<voi
   }
 }
 
+/** Checks that a davgate listens on the socket, or that one could. */
+async function checkSocket(
+  { socketPath }: SocketAddress,
+  config: Config,
+  login: string,
+  report: Report,
+): Promise<void> {
+  const about = 'listener';
+  if (await isDavgateAt(config))
+    return report.ok(about, `unix:${socketPath} is in use by a davgate that is running; ${login}`);
+  try {
+    await access(dirname(socketPath), constants.W_OK);
+    report.ok(about, `davgate can listen on unix:${socketPath}; ${login}`);
+  } catch {
+    report.fail(
+      about,
+      `cannot listen on unix:${socketPath}: this user may not make files in its directory, or it does not exist; make it`,
+    );
+  }
+}
+
 /** Sends a health check without any secret, so its certificate need not be trusted. */
-function isDavgateAt({ listen: { host, port }, tls }: Config): Promise<boolean> {
+function isDavgateAt({ listen, tls }: Config): Promise<boolean> {
   const everywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
-  const target = { host: everywhere[host] ?? host, port, path: HEALTH_PATH, timeout: HEALTH_MS };
+  const place =
+    'host' in listen
+      ? { host: everywhere[listen.host] ?? listen.host, port: listen.port }
+      : { socketPath: listen.socketPath };
+  const target = { ...place, path: HEALTH_PATH, timeout: HEALTH_MS };
   return new Promise((resolve) => {
     const outgoing = tls ? requestTls({ ...target, rejectUnauthorized: false }) : request(target);
     outgoing.once('response', (answer) => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { parseUrl } from '../../config/address.ts';
+import { type Address, parseUrl } from '../../config/address.ts';
 import type { UserConfig } from '../../config/config-file.ts';
 import { type Config, controlSocketIn, resolveConfig } from '../../config/configuration.ts';
 import { ConfigError, refuseUnsayable } from '../../config/settings.ts';
@@ -24,8 +24,14 @@ export async function addressOfDrive(
   if (url !== undefined) return `${parseUrl({ text: url, origin: '--url' }, 'https://drive.example.com/')}/`;
   const config = configOf(loaded, environment);
   // The certificate is for the public name, and clients check that.
-  if (config.tls && config.publicUrl !== undefined) return `${config.publicUrl}/`;
-  return (await runningAddress(config)) ?? configuredAddress(config);
+  const { listen } = config;
+  const isSocket = !('host' in listen);
+  if ((config.tls || isSocket) && config.publicUrl !== undefined) return `${config.publicUrl}/`;
+  if (isSocket)
+    throw new MountError(
+      `davgate listens on unix:${listen.socketPath}, which cannot be mounted; give --url, the address of the reverse proxy`,
+    );
+  return (await runningAddress(config)) ?? configuredAddress(config, listen);
 }
 
 /** Returns the address of the davgate that uses the data directory; `undefined` if none says it. */
@@ -42,14 +48,14 @@ async function runningAddress(config: Config): Promise<string | undefined> {
   }
 }
 
-function configuredAddress({ listen: { host, port }, tls, dataDirectory }: Config): string {
+function configuredAddress({ tls, dataDirectory, basePath }: Config, { host, port }: Address): string {
   if (port === 0)
     throw new MountError(
       `no davgate runs with ${dataDirectory}; start one with davgate serve, or give --url`,
     );
   const name =
     host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host;
-  return `${tls ? 'https' : 'http'}://${name}:${port}/`;
+  return `${tls ? 'https' : 'http'}://${name}:${port}${basePath}/`;
 }
 
 /** Throws `MountError` unless a server listens at `url`. */

@@ -70,6 +70,27 @@ describe('defaults', () => {
     expect(configOf(...flags)).toMatchObject({ basePath, publicUrl });
   });
 
+  test.each([
+    [['--listen', 'unix:/run/d.sock'], 0o660],
+    [['--listen', 'unix:/run/d.sock', '--socket-mode', '0666', '--no-auth'], 0o666],
+  ])('%j listens on a Unix socket and trusts the proxy there', (flags, mode) => {
+    const { listen, trustedProxies } = configOf(...flags);
+    expect(listen).toEqual({ socketPath: '/run/d.sock', mode });
+    expect(trustedProxies.has('unix')).toBe(true);
+  });
+
+  test.each([
+    [['--listen', 'unix:d.sock'], '--listen: "unix:d.sock" is not unix:PATH'],
+    [['--listen', 'unix:/d.sock', '--socket-mode', '888'], '--socket-mode: "888" are no permissions'],
+    [['--socket-mode', '660'], '--socket-mode: needs a Unix socket'],
+    [
+      ['--listen', 'unix:/d.sock', '--tls-cert', 'c', '--tls-key', 'k'],
+      '--tls-cert: davgate serves no https on a Unix socket',
+    ],
+  ])('%j is refused, and the error says %s', (flags, message) => {
+    expect(() => configOf(...flags)).toThrow(message);
+  });
+
   test('--base-path without a slash at its beginning is refused, with an example', () => {
     expect(() => configOf('--base-path', 'drive')).toThrow(
       '--base-path: "drive" is not a path like /drive; begin it with a slash, and percent-encode blanks and special characters',
