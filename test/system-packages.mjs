@@ -27,6 +27,10 @@ const PACKAGES = [
   { name: 'fish', program: 'fish', project: 'clients' },
   { name: 'man-db', program: 'man', project: 'clients' },
   { name: 'groff-base', program: 'groff', project: 'clients' },
+  { name: 'nginx-light', program: 'nginx', project: 'clients' },
+  { name: 'apache2', program: 'apache2', project: 'clients' },
+  { name: 'caddy', program: 'caddy', project: 'clients' },
+  { name: 'haproxy', program: 'haproxy', project: 'clients' },
   { name: 'unzip', program: 'unzip', project: 'integration' },
   { name: 'redis-server', program: 'redis-server', project: 'integration' },
 ];

@@ -57,8 +57,8 @@ const PLACES = [
 ] as const;
 
 async function openPage(): Promise<Page> {
-  const { user: username, password } = program;
-  const context = await browser.newContext({ httpCredentials: { username, password } });
+  const headers = { authorization: program.authorization };
+  const context = await browser.newContext({ extraHTTPHeaders: headers });
   onTestFinished(() => context.close());
   const page = await context.newPage();
   page.on('pageerror', ({ message }) => expect.fail(message));
@@ -108,6 +108,21 @@ test.each(PLACES)(
     await page.getByRole('dialog').getByText(address(), { exact: true }).first().waitFor();
   },
 );
+
+test.each(PLACES)('a person signs in and out on a page below the path, %s', async (_, address) => {
+  const context = await browser.newContext();
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  await page.goto(`${address()}?from=test`);
+  await page.getByLabel('User name').fill(program.user);
+  await page.getByLabel('Password', { exact: true }).fill(program.password);
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'New folder' }).waitFor();
+  expect(page.url()).toBe(`${address()}?from=test`);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Password', { exact: true }).waitFor();
+  expect(page.url().startsWith(address())).toBe(true);
+});
 
 test.each(PLACES)(
   'a shared folder with a password opens below the path, %s, and its pages stay there',
