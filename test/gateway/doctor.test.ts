@@ -42,10 +42,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/**
- * Returns a clock that skips sleeps of less than 10 s, the waits between retries. The time limits of calls are longer
- * and pass in real time.
- */
+/** Returns a clock that skips sleeps of less than 10 s, the waits between retries, but not the time limits of calls. */
 function fastClock(): Clock {
   let skippedMs = 0;
   return {

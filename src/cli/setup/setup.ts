@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { ApiError } from '../../api/errors.ts';
-import { dataDirectoryOf, resolveConfig } from '../../config/configuration.ts';
+import { type Config, dataDirectoryOf, resolveConfig } from '../../config/configuration.ts';
 import { readLogin } from '../../config/login-file.ts';
 import { ConfigError, type Settings } from '../../config/settings.ts';
 import { DEFAULT_DRIVE } from '../../config/users.ts';
+import { bracketed } from '../../http/node-server.ts';
 import { hashPassword } from '../../http/passwords.ts';
 import { systemClock } from '../../util/clock.ts';
 import { makeFolder } from '../../util/make-folder.ts';
@@ -106,6 +107,13 @@ async function writeConfiguration(file: string, text: string): Promise<void> {
   }
 }
 
+/** Returns the address of the drive in a browser. */
+function addressFor({ listen, publicUrl, basePath }: Config): string {
+  if (publicUrl !== undefined) return `${publicUrl}/`;
+  if (!('host' in listen)) return `(through the reverse proxy in front of unix:${listen.socketPath})`;
+  return `http://${bracketed(listen.host)}:${listen.port}${basePath}/`;
+}
+
 /** Tests the configuration, and says how to start davgate and mount the drive. Returns the exit code. */
 async function finish(file: string, named: string, environment: NodeJS.ProcessEnv): Promise<number> {
   const flags = new Map([['config', { text: file, origin: '--config' }] as const]);
@@ -114,13 +122,12 @@ async function finish(file: string, named: string, environment: NodeJS.ProcessEn
   const signal = new AbortController().signal;
   const print = (line: string) => console.log(line);
   const isGood = await examine(config, { print, clock: systemClock, nodeVersion: process.version, signal });
-  const { host, port } = config.listen;
   console.log(`
 Start it     davgate${named}
   at boot    docs/install.md, "With systemd"
 Mount it     davgate mount${named}      (in another terminal)
   by hand    the start prints the commands for each system
-In a browser http://${host.includes(':') ? `[${host}]` : host}:${port}/`);
+In a browser ${addressFor(config)}`);
   if (isGood) return 0;
   console.log(`\nA check failed: fix it, then run davgate doctor${named}.`);
   return 1;
