@@ -60,12 +60,16 @@ export const endUpload: Route = {
 };
 
 /** Returns a function that stores the body at `path`, while nobody else locks it. */
-function storing({ drive, user, clock }: Context, path: Path, options: WriteOptions): UploadOptions['store'] {
+function storing(
+  { exchange, drive, user, clock }: Context,
+  path: Path,
+  options: WriteOptions,
+): UploadOptions['store'] {
   return async (body, signal) => {
     const entry = await drive.files.statForWrite(path, { isPinned: false }, signal);
     if (entry?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
     if (entry && options.mode.if === 'absent') throw new FileError('changed', `${path} exists already`);
-    const request = { principal: user ?? '', drive, clock, signal };
+    const request = { exchange, principal: user ?? '', drive, clock, signal };
     const changes = [{ path, membership: !entry }];
     await withRequestLock(request, { tokens: new Set() }, changes, (lock) =>
       drive.files.write(path, untilUnbroken(body, lock), options, signal),
