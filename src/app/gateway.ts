@@ -113,7 +113,7 @@ function sharedDrives(config: Config, drives: ServedDrives['drives']): ReadonlyM
       const { files } = drive;
       const { history, state, changes } = files;
       const keptWrites = keptWritesOf(name, drive);
-      return [name, { name, files, history, state, changes, keptWrites, isReadOnly: readOnly.has(name) }];
+      return [name, { files, history, state, changes, keptWrites, isReadOnly: readOnly.has(name) }];
     }),
   );
 }

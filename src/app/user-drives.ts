@@ -1,9 +1,14 @@
 import type { Drive } from '../browser/route.ts';
 import type { Grant } from '../config/grant.ts';
+import { createDriveView } from '../drive/view/drive-view.ts';
+import type { Mount, ViewedDrive } from '../drive/view/mounts.ts';
 import type { Access } from '../http/gateway-server.ts';
+import { pathOf, ROOT } from '../util/path.ts';
 
 /** A drive that is served to users, and whether none of them may change it. */
-export type SharedDrive = Omit<Drive, 'isReadOnly'> & { readonly isReadOnly: boolean };
+export interface SharedDrive extends ViewedDrive, Pick<Drive, 'keptWrites'> {
+  readonly isReadOnly: boolean;
+}
 
 /** A user's name and drive, as the protocols take them. */
 interface UserDrive {
@@ -19,19 +24,36 @@ interface UserDrive {
  * the same object, so that what is kept for one serves all.
  */
 export function userDrives(drives: ReadonlyMap<string, SharedDrive>): (access: Access) => UserDrive {
-  const [first] = drives.keys();
+  const [first = ''] = drives.keys();
   const known = new Map<string, Drive>();
-  const driveOf = (grant: Grant): Drive => {
-    const shared = drives.get(grant.drive);
-    if (!shared) throw new Error('a user has no drive, although the configuration was checked for that');
-    const isReadOnly = shared.isReadOnly || grant.isReadOnly === true;
-    const key = `${grant.drive} ${isReadOnly}`;
-    const drive = known.get(key) ?? { ...shared, isReadOnly: isReadOnly ? () => true : undefined };
-    known.set(key, drive);
-    return drive;
-  };
   return ({ user, csrfToken, isOver }) => {
-    const [grant = { drive: first ?? '' }] = user?.grants ?? [];
-    return { user: user?.name, csrfToken, isOver, drive: driveOf(grant) };
+    const grants = user?.grants ?? [{ drive: first }];
+    const key = JSON.stringify(grants);
+    const drive = known.get(key) ?? driveOf(grants, drives);
+    known.set(key, drive);
+    return { user: user?.name, csrfToken, isOver, drive };
   };
+}
+
+/** One drive is at the address itself, several are folders there. */
+function driveOf(grants: readonly Grant[], drives: ReadonlyMap<string, SharedDrive>): Drive {
+  const mounts = grants.map((grant): Mount => {
+    const { drive: name, folder, root = '', isReadOnly = false } = grant;
+    const drive = drives.get(name);
+    if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
+    const at = folder === undefined ? ROOT : pathOf([folder]);
+    return {
+      drive,
+      at,
+      root: pathOf(root.split('/').filter(Boolean)),
+      isReadOnly: isReadOnly || drive.isReadOnly,
+    };
+  });
+  const name = grants.map(({ drive }) => drive).join(', ');
+  const places = mounts.map(({ at, isReadOnly }) => ({ path: at, isReadOnly }));
+  const whole = mounts.find(({ at, root }) => at === ROOT && root === ROOT);
+  if (!whole) return { name, places, ...createDriveView(mounts) };
+  // Without paths to translate, the drive serves as it is.
+  const isReadOnly = whole.isReadOnly ? () => true : undefined;
+  return { name, places, ...whole.drive, isReadOnly };
 }

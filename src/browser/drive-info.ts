@@ -1,4 +1,3 @@
-import { ROOT } from '../util/path.ts';
 import { answerJson, type Route } from './route.ts';
 
 /**
@@ -7,13 +6,13 @@ import { answerJson, type Route } from './route.ts';
  */
 export const driveInfo: Route = {
   method: 'GET',
-  run: ({ exchange, user, csrfToken, drive: { name, history, keptWrites, isReadOnly } }) =>
+  run: ({ exchange, user, csrfToken, drive: { name, history, keptWrites, places } }) =>
     answerJson(exchange, {
       user: user ?? null,
       csrfToken,
       drive: name,
       keepsDeleted: history.keepsDeleted,
       keepsWrites: keptWrites !== undefined,
-      places: [{ path: ROOT, isReadOnly: isReadOnly?.(ROOT) ?? false }],
+      places,
     }),
 };

@@ -3,7 +3,7 @@ import type { Exchange } from '../dav/exchange.ts';
 import type { Changes } from '../drive/changes.ts';
 import type { Files, NameSearch, Thumbnails } from '../drive/files.ts';
 import type { History } from '../drive/history.ts';
-import type { DriveState } from '../state/state.ts';
+import type { RequestState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Path, PathError, pathOf } from '../util/path.ts';
@@ -41,12 +41,19 @@ export interface KeptWrites {
   discard(id: string): Promise<Outcome>;
 }
 
+interface Place {
+  readonly path: Path;
+  readonly isReadOnly: boolean;
+}
+
 /** A drive as the routes see it. */
 export interface Drive {
   readonly name: string;
+  /** The folders that the user may change or only read, with everything below them. */
+  readonly places: readonly Place[];
   readonly files: Files & NameSearch & Thumbnails;
   readonly history: History;
-  readonly state: Pick<DriveState, 'locks' | 'properties'>;
+  readonly state: RequestState;
   /** Whether the user may not change what is at `path`. Absent if the user may change everything. */
   readonly isReadOnly?: ((path: Path) => boolean) | undefined;
   readonly changes: Changes;

@@ -1,4 +1,5 @@
 import { resolveConfig } from '../config/configuration.ts';
+import type { Grant } from '../config/grant.ts';
 import { configSchema } from '../config/schema.ts';
 import { ConfigError, OPTIONS, type SettingName, type Settings } from '../config/settings.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
@@ -61,13 +62,17 @@ export async function showConfig(
     ...(file?.drives ?? []).flatMap((drive) => shownIn(drive.settings, `drives.${drive.name}.`)),
     ...(file?.users ?? []).map(({ name, grants }) => ({
       setting: `users.${name}`,
-      value: grants.map(({ drive, isReadOnly }) => `${drive}${isReadOnly ? ' (read-only)' : ''}`).join(', '),
+      value: grants.map(grantText).join(', '),
       origin: file?.origin ?? '',
     })),
   ];
   const rows = found.toSorted((one, other) => one.setting.localeCompare(other.setting));
   const cells = rows.map(({ setting, value, origin }) => [setting, asPlainText(value), origin]);
   say(isJson ? JSON.stringify(rows, undefined, 2) : tableOf([['setting', 'value', 'origin'], ...cells]));
+}
+
+function grantText({ drive, root = '', isReadOnly }: Grant): string {
+  return `${drive}${root}${isReadOnly ? ' (read-only)' : ''}`;
 }
 
 function shownIn(settings: Settings, prefix: string): readonly ShownSetting[] {

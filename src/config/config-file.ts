@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { didYouMean } from '../util/similar.ts';
 import { collect, collectAll } from './collect.ts';
 import { type ConfigNode, type Place, parseConfigText } from './config-text.ts';
+import { rootOf } from './drive-config.ts';
 import type { Grant } from './grant.ts';
 import { withSecretFiles } from './secret-sources.ts';
 import {
@@ -14,6 +15,7 @@ import {
   type SettingName,
   type Settings,
 } from './settings.ts';
+import { GRANT_KEYS, USER_KEYS } from './user-keys.ts';
 
 /** A user and their drives. */
 export interface UserConfig {
@@ -32,25 +34,6 @@ export interface ConfigFile {
   readonly drives: readonly { readonly name: string; readonly settings: Settings }[] | undefined;
   readonly users: readonly UserConfig[] | undefined;
 }
-
-/** Keys of a user: the source of the checks and of the schema. */
-export const USER_KEYS = [
-  { name: 'name', isRequired: true, type: 'string', help: 'the name to log in with; without a colon' },
-  { name: 'password', isRequired: false, type: 'string', help: 'the password in clear text' },
-  {
-    name: 'password-hash',
-    isRequired: false,
-    type: 'string',
-    help: 'the hash that davgate hash-password prints',
-  },
-  { name: 'drive', isRequired: true, type: 'string', help: 'the name of the drive' },
-  {
-    name: 'read-only',
-    isRequired: false,
-    type: 'boolean',
-    help: 'true: the user can read everything and change nothing',
-  },
-] as const;
 
 /** Keys beside the settings at the top of a file. */
 export const TOP_KEYS = {
@@ -199,15 +182,19 @@ function usersOf(node: ConfigNode, path: string): readonly UserConfig[] {
 
 function userOf(node: ConfigNode, path: string): UserConfig {
   const fields = fieldsOf(node, path, 'a user');
-  const { texts, isReadOnly } = collect({
-    keys: () => refuseUnknown(fields, path),
-    texts: () => userTexts(fields, path),
-    isReadOnly: () => switchIn(fields, 'read-only', path),
+  const { texts, grants } = collect({
+    keys: () =>
+      refuseUnknown(
+        fields,
+        USER_KEYS.map(({ name }) => name),
+        path,
+        'a user',
+      ),
+    texts: () => textsOf(fields, ['name', 'password', 'password-hash'], path),
+    grants: () => grantsOf(fields, node, path),
   });
-  const [name, drive, password, passwordHash] = texts;
-  const missing = name === undefined ? 'name' : drive === undefined ? 'drive' : undefined;
-  if (name === undefined || drive === undefined) refuse(path, node.place, `this user has no "${missing}"`);
-  const grants = [{ drive, ...(isReadOnly && { isReadOnly }) }];
+  const [name, password, passwordHash] = texts;
+  if (name === undefined) refuse(path, node.place, 'this user has no "name"');
   const placeOf = (key: string) => fields.get(key)?.node.place ?? node.place;
   if (name === '' || name.includes(':'))
     refuse(path, placeOf('name'), '"name" must be a name without a colon');
@@ -224,12 +211,57 @@ function userOf(node: ConfigNode, path: string): UserConfig {
   );
 }
 
-function refuseUnknown(fields: Fields, path: string): void {
-  const known = USER_KEYS.map(({ name }) => name);
+function grantsOf(fields: Fields, user: ConfigNode, path: string): readonly Grant[] {
+  const list = fields.get('drives');
+  if (!list) return [grantOf(fields, user, path)];
+  const beside = (['drive', 'root'] as const).find((key) => fields.has(key));
+  if (beside) refuse(path, list.place, `"drives" and "${beside}" exclude each other; write it in the list`);
+  const { node } = list;
+  if (node.kind !== 'list' || node.items.length === 0)
+    refuse(path, node.place, '"drives" of a user must be a list of at least one drive');
+  const isReadOnly = switchIn(fields, 'read-only', path);
+  const grants = collectAll(
+    node.items.map((item) => () => {
+      const grant = grantIn(item, path);
+      return { ...grant, folder: grant.drive, ...(isReadOnly && { isReadOnly }) };
+    }),
+  );
+  const names = grants.map(({ drive }) => drive.toLowerCase());
+  const again = node.items[names.findIndex((name, index) => names.indexOf(name) !== index)];
+  if (again)
+    refuse(
+      path,
+      again.place,
+      'this drive stands in the list twice; letter case makes no difference to folders',
+    );
+  return grants;
+}
+
+/** Parses one in the list of a user's drives: a name, or an object. */
+function grantIn(node: ConfigNode, path: string): Grant {
+  if (node.kind === 'scalar' && typeof node.value === 'string') return { drive: node.value };
+  const fields = fieldsOf(node, path, 'a drive of a user');
+  refuseUnknown(fields, GRANT_KEYS, path, 'a drive of a user');
+  return grantOf(fields, node, path);
+}
+
+function grantOf(fields: Fields, { place }: ConfigNode, path: string): Grant {
+  const { texts, isReadOnly } = collect({
+    texts: () => textsOf(fields, ['drive', 'root'], path),
+    isReadOnly: () => switchIn(fields, 'read-only', path),
+  });
+  const [drive, root] = texts;
+  if (drive === undefined) refuse(path, place, 'this user has no "drive"');
+  const folder =
+    root && rootOf({ text: root, origin: originOf('root', path, fields.get('root')?.place ?? place) });
+  return { drive, ...(isReadOnly && { isReadOnly }), ...(folder && { root: folder }) };
+}
+
+function refuseUnknown(fields: Fields, known: readonly string[], path: string, what: string): void {
   collectAll(
     [...fields].map(([key, { place }]) => () => {
-      if (!known.some((name) => name === key))
-        refuse(path, place, `unknown key "${key}"${didYouMean(key, known)}; a user has ${known.join(', ')}`);
+      if (!known.includes(key))
+        refuse(path, place, `unknown key "${key}"${didYouMean(key, known)}; ${what} has ${known.join(', ')}`);
     }),
   );
 }
@@ -243,8 +275,7 @@ function switchIn(fields: Fields, key: string, path: string): boolean {
   return value;
 }
 
-function userTexts(fields: Fields, path: string): readonly (string | undefined)[] {
-  const keys = ['name', 'drive', 'password', 'password-hash'] as const;
+function textsOf(fields: Fields, keys: readonly string[], path: string): readonly (string | undefined)[] {
   return collectAll(
     keys.map((key) => () => {
       const field = fields.get(key);

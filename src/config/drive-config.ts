@@ -169,7 +169,7 @@ function tokenIn({ text, origin }: Setting): string {
   );
 }
 
-function rootOf(setting: Setting | undefined): string {
+export function rootOf(setting: Setting | undefined): string {
   const text = setting?.text.replace(/\/+$/, '') ?? '';
   const isPath = /^(\/[^/\0]+)*$/.test(text) && !/\/\.\.?(\/|$)/.test(text);
   if (setting && !isPath)

@@ -4,4 +4,8 @@ export interface Grant {
   readonly drive: string;
   /** Whether the user may not change anything there. */
   readonly isReadOnly?: boolean;
+  /** The folder at the address in which the user sees the drive; absent if it is the address itself. */
+  readonly folder?: string;
+  /** The folder of the drive that the user sees; the whole drive by default. */
+  readonly root?: string;
 }

@@ -1,5 +1,6 @@
-import { DRIVE_NAME, TOP_KEYS, USER_KEYS } from './config-file.ts';
+import { DRIVE_NAME, TOP_KEYS } from './config-file.ts';
 import { DRIVE_SETTINGS, helpOf, OPTIONS, type SettingName, SHARED_DRIVE_SETTINGS } from './settings.ts';
+import { GRANT_KEYS, USER_KEYS } from './user-keys.ts';
 
 /** A part of a JSON schema. */
 type Schema = Readonly<Record<string, unknown>>;
@@ -56,12 +57,40 @@ function userSchema(): Schema {
     type: 'object',
     additionalProperties: false,
     required: USER_KEYS.filter(({ isRequired }) => isRequired).map(({ name }) => name),
-    properties: Object.fromEntries(
-      USER_KEYS.map(({ name, help, type }) => [
-        name,
-        { description: help, type, ...(type === 'string' && { minLength: 1 }) },
-      ]),
-    ),
-    oneOf: [{ required: ['password'] }, { required: ['password-hash'] }],
+    properties: propertiesOf(USER_KEYS),
+    allOf: [
+      { oneOf: [{ required: ['password'] }, { required: ['password-hash'] }] },
+      { oneOf: [{ required: ['drive'] }, { required: ['drives'] }] },
+    ],
+  };
+}
+
+function propertiesOf(keys: readonly (typeof USER_KEYS)[number][]): Schema {
+  return Object.fromEntries(
+    keys.map(({ name, help, type }) => [
+      name,
+      {
+        description: help,
+        type,
+        ...(type === 'string' && { minLength: 1 }),
+        ...(type === 'array' && { minItems: 1, items: grantSchema() }),
+      },
+    ]),
+  );
+}
+
+/** One in the list of a user's drives: a name, or an object. */
+function grantSchema(): Schema {
+  const isOfGrant = ({ name }: (typeof USER_KEYS)[number]) => GRANT_KEYS.some((key) => key === name);
+  return {
+    anyOf: [
+      { type: 'string', minLength: 1 },
+      {
+        type: 'object',
+        additionalProperties: false,
+        required: ['drive'],
+        properties: propertiesOf(USER_KEYS.filter(isOfGrant)),
+      },
+    ],
   };
 }

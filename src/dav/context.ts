@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Files } from '../drive/files.ts';
-import type { DriveState } from '../state/state.ts';
+import type { RequestState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Path } from '../util/path.ts';
@@ -10,7 +10,7 @@ import type { XmlReader } from './xml/xml-reader.ts';
 /** A drive as the protocol sees it. */
 export interface Drive {
   readonly files: Files;
-  readonly state: Pick<DriveState, 'locks' | 'properties'>;
+  readonly state: RequestState;
   /** Whether the user may not change what is at `path`. Absent if the user may change everything. */
   readonly isReadOnly?: ((path: Path) => boolean) | undefined;
 }

@@ -130,8 +130,11 @@ export interface Files {
   move(from: Path, to: Path, options: RelocateOptions): Promise<Written>;
   /** Sets the modification time at `path`, until the content changes. */
   setModified(path: Path, modifiedMs: number): Promise<Entry>;
-  /** Returns the free space; `undefined` when the service names no limit or is unavailable. */
-  freeSpace(signal?: AbortSignal): Promise<FreeSpace | undefined>;
+  /**
+   * Returns the free space at `path`; `undefined` when the service names no limit or is unavailable. One drive has the same
+   * everywhere.
+   */
+  freeSpace(signal?: AbortSignal, path?: Path): Promise<FreeSpace | undefined>;
   sharedLink(path: Path, signal?: AbortSignal): Promise<SharedLink | undefined>;
   /** Creates a shared link in place of an existing one. Throws `unsupported` with the service's reason. */
   shareLink(path: Path, settings: LinkSettings): Promise<SharedLink>;

@@ -18,6 +18,12 @@ export interface DriveState {
   readonly intents: Intents;
 }
 
+/** What requests need of a drive's stores. */
+export interface RequestState {
+  readonly locks: Omit<Locks, 'all'>;
+  readonly properties: Pick<DeadProperties, 'of' | 'change' | 'version'>;
+}
+
 /** A driver: SQLite in the data directory, or a Redis that several gateways share. */
 export interface State {
   /**

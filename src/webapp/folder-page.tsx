@@ -27,7 +27,7 @@ import { type Keys, NOTHING_SELECTED, type Selection, selected } from './selecti
 import { Toolbar } from './toolbar.tsx';
 import type { Undo } from './undo.tsx';
 import type { NewFile } from './uploads.ts';
-import { type Drive, mayChange } from './use-drive.ts';
+import { type Drive, mayChange, mayOnlyRead } from './use-drive.ts';
 import { WritesDialog } from './writes-dialog.tsx';
 import { downloadZip } from './zip.ts';
 
@@ -183,7 +183,7 @@ export function FolderPage(props: Props) {
               ? t('items', items.length)
               : t('itemsOf', shown.length, items.length))}
         </span>
-        {!canChangeHere && <span>{t('readOnly')}</span>}
+        {mayOnlyRead(drive, path) && <span>{t('readOnly')}</span>}
         {drive.user !== undefined && <span>{t('signedInAs', drive.user)}</span>}
       </footer>
       {asked && (

@@ -20,6 +20,12 @@ export function mayChange({ places }: Drive, folder: string): boolean {
   return places.some(({ path, isReadOnly }) => !isReadOnly && `${folder}/`.startsWith(slashed(path)));
 }
 
+/** Returns whether the user may only read in `folder`. Above several drives there is nothing to change for anybody. */
+export function mayOnlyRead(drive: Drive, folder: string): boolean {
+  const isInside = drive.places.some(({ path }) => `${folder}/`.startsWith(slashed(path)));
+  return isInside && !mayChange(drive, folder);
+}
+
 function slashed(path: string): string {
   return path.endsWith('/') ? path : `${path}/`;
 }

@@ -17,6 +17,7 @@ import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import type { Log, LogFields } from '../../src/util/log.ts';
+import { ROOT } from '../../src/util/path.ts';
 import type { TestService } from './service.ts';
 import { unhurried } from './unhurried.ts';
 
@@ -130,6 +131,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     user: undefined,
     drive: {
       ...{ name: 'd', files, history: files.history, state: files.state, changes: files.changes },
+      places: [{ path: ROOT, isReadOnly: options.isReadOnly ?? false }],
       ...(options.isReadOnly && { isReadOnly: () => true }),
     },
   };

@@ -30,7 +30,7 @@ export async function loadLiveState(
   const needsLinks = needs.has('link');
   const isReadOnly = needs.has('rights') ? context.drive.isReadOnly : undefined;
   const [quota, links] = await Promise.all([
-    needs.has('quota') ? context.drive.files.freeSpace(context.signal) : undefined,
+    needs.has('quota') ? context.drive.files.freeSpace(context.signal, context.path) : undefined,
     needsLinks ? linksOf(context, entries) : undefined,
   ]);
   if (locks.length === 0 && !quota && !needsLinks && !isReadOnly) return NO_LIVE_STATE;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { Entry, FileEntry, Files, WriteMode, Written } from '../../../src/drive/files.ts';
-import type { DriveState } from '../../../src/state/state.ts';
+import type { RequestState } from '../../../src/state/state.ts';
 import type { Path } from '../../../src/util/path.ts';
 import { joined } from '../../support/byte-source.ts';
 import { path } from '../../support/paths.ts';
@@ -8,7 +8,7 @@ import { path } from '../../support/paths.ts';
 /** An empty drive. */
 export interface OpenedFiles {
   readonly files: Files;
-  readonly state: DriveState;
+  readonly state: RequestState;
   close(): Promise<void>;
 }
 
@@ -16,7 +16,7 @@ export interface OpenedFiles {
 export interface FilesUnderTest {
   /** Available from the first `beforeAll` on, like `state`. */
   readonly files: Files;
-  readonly state: DriveState;
+  readonly state: RequestState;
   /** Creates a new, empty folder for one test. */
   newFolder(): Promise<Path>;
   put(at: Path, text: string, mode?: WriteMode): Promise<Written>;

@@ -288,6 +288,25 @@ describe('refused settings', () => {
     expect(resolve()()).toEqual([{ name: 'ann', password: 'p', grants: [{ drive: 'default' }] }]);
   });
 
+  test('a user of a configuration file can have several drives, and a root folder in each', async () => {
+    const config = await fileOf({
+      drives: { home: {}, local: {} },
+      users: [
+        { name: 'ann', password: 'p', drive: 'home', root: '/People/Ann/' },
+        { name: 'bob', password: 'p', drives: ['home', { drive: 'local', root: '/Bob', 'read-only': true }] },
+        { name: 'eve', password: 'p', drives: ['home'], 'read-only': true },
+      ],
+    });
+    expect(config.users?.map(({ grants }) => grants)).toEqual([
+      [{ drive: 'home', root: '/People/Ann' }],
+      [
+        { drive: 'home', folder: 'home' },
+        { drive: 'local', folder: 'local', root: '/Bob', isReadOnly: true },
+      ],
+      [{ drive: 'home', folder: 'home', isReadOnly: true }],
+    ]);
+  });
+
   test('users and drives of a configuration file can be read-only, and --read-only makes the only drive so', async () => {
     const config = await fileOf({
       drives: { home: { 'read-only': true }, local: { 'read-only': 'false' } },
@@ -327,6 +346,27 @@ describe('refused settings', () => {
     ],
     [{ users: [{ name: 'a\n', password: 'p', drive: 'default' }] }, /"name" in .* control character/],
     [{ users: [{ name: 'a', password: 'p\n', drive: 'default' }] }, /"password" in .* control character/],
+    [
+      { users: [{ name: 'a', password: 'p', drives: ['default', 'nowhere'] }] },
+      /the drive "nowhere" of user a is not one of default/,
+    ],
+    [
+      { users: [{ name: 'a', password: 'p', drives: ['default', { drive: 'Default' }] }] },
+      /this drive stands in the list twice/,
+    ],
+    [{ users: [{ name: 'a', password: 'p', drives: [] }] }, /"drives" of a user must be a list/],
+    [
+      { users: [{ name: 'a', password: 'p', drives: ['default'], root: '/x' }] },
+      /"drives" and "root" exclude each other/,
+    ],
+    [
+      { users: [{ name: 'a', password: 'p', drives: [{ drive: 'default', rot: '/x' }] }] },
+      /unknown key "rot" \(did you mean "root"\?\); a drive of a user has/,
+    ],
+    [
+      { users: [{ name: 'a', password: 'p', drive: 'default', root: '/a/../b' }] },
+      /"root" in .* is not a folder's path/,
+    ],
     [
       { users: [{ name: 'a', password: 'p', drive: 'default', 'read-only': 'yes' }] },
       /"read-only" must be true or false, without quotes/,

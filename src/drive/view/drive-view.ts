@@ -1,0 +1,96 @@
+import type { RequestState } from '../../state/state.ts';
+import { isWithin, type Path } from '../../util/path.ts';
+import type { Changes, DriveChange } from '../changes.ts';
+import type { Files, NameSearch, Thumbnails } from '../files.ts';
+import type { History } from '../history.ts';
+import { type Mount, type MountedRoot, Mounts } from './mounts.ts';
+import { viewFiles } from './view-files.ts';
+import { viewState } from './view-state.ts';
+
+/** A user's drives as one. */
+export interface DriveView {
+  readonly files: Files & NameSearch & Thumbnails;
+  readonly history: History;
+  readonly changes: Changes;
+  readonly state: RequestState;
+  readonly isReadOnly: ((path: Path) => boolean) | undefined;
+}
+
+/**
+ * Shows folders of drives as one drive: one of them as its root, or several as folders at the top. Paths and ids are
+ * translated on the way, so that each drive keeps its own state, which all its users share.
+ */
+export function createDriveView(mounted: readonly Mount[]): DriveView {
+  const mounts = new Mounts(mounted);
+  const readers = mounts.all.filter(({ isReadOnly }) => isReadOnly);
+  const isReadOnly = (path: Path) =>
+    mounts.find(path)?.mount.isReadOnly ?? readers.length === mounts.all.length;
+  return {
+    files: viewFiles(mounts),
+    history: viewHistory(mounts),
+    changes: viewChanges(mounts),
+    state: viewState(mounts),
+    isReadOnly: readers.length > 0 ? isReadOnly : undefined,
+  };
+}
+
+/** The changes of what the user sees. */
+function viewChanges(mounts: Mounts): Changes {
+  const shown = (mount: MountedRoot, change: DriveChange): DriveChange | undefined => {
+    if (change.kind !== 'entry') return change;
+    const path = mount.outer(change.path);
+    if (path !== undefined) return { ...change, path };
+    const isAbove = change.isTree && isWithin(mount.inner(mount.at), change.path);
+    return isAbove ? { ...change, path: mount.at } : undefined;
+  };
+  return {
+    follow(listener) {
+      const ends = mounts.all.map((mount) =>
+        mount.drive.changes.follow((change) => {
+          const own = shown(mount, change);
+          if (own) listener(own);
+        }),
+      );
+      return () => {
+        for (const end of ends) end();
+      };
+    },
+  };
+}
+
+/** The former versions and the trash of the drives. */
+function viewHistory(mounts: Mounts): History {
+  return {
+    keepsDeleted: mounts.all.every(({ drive }) => drive.history.keepsDeleted),
+    async versions(path, signal) {
+      const { mount, path: inner } = mounts.place(path);
+      const versions = await mount.drive.history.versions(inner, signal);
+      // A version may have been at another path, even outside the root; only its content is shown.
+      return { ...versions, files: versions.files.map((file) => mount.shownAt(file, path)) };
+    },
+    async version(path, rev, signal) {
+      const { mount, path: inner } = mounts.place(path);
+      return mount.shownAt(await mount.drive.history.version(inner, rev, signal), path);
+    },
+    read(file, signal) {
+      const { mount, file: original } = mounts.original(file);
+      return mount.drive.history.read(original, signal);
+    },
+    async restore(path, rev) {
+      const { mount, path: inner } = mounts.place(path);
+      return mount.shownAt(await mount.drive.history.restore(inner, rev), path);
+    },
+    async trash(folder, signal) {
+      const place = mounts.find(folder);
+      if (!place) return { items: [], leftOut: 0 };
+      const { mount, path } = place;
+      const { items, leftOut } = await mount.drive.history.trash(path, signal);
+      const shown = items.map((item) => ({ ...item, path: mount.outer(item.path) ?? mount.at }));
+      return { items: shown, leftOut };
+    },
+    async undelete(path) {
+      const { mount, path: inner } = mounts.place(path);
+      await mount.drive.history.undelete(inner);
+    },
+  };
+}

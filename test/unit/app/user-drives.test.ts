@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { type SharedDrive, userDrives } from '../../../src/app/user-drives.ts';
+import type { Grant } from '../../../src/config/grant.ts';
+import { Announcer } from '../../../src/drive/changes.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { MemoryFiles } from '../../support/memory-files.ts';
+import { memoryState } from '../../support/memory-state.ts';
+import { NO_HISTORY } from '../../support/no-history.ts';
+
+function sharedDrive(isReadOnly = false): SharedDrive {
+  const state = memoryState();
+  const files = new MemoryFiles({ clock: new ManualClock(), properties: state.properties });
+  const more = { search: async () => ({ entries: [] }), thumbnail: async () => new Uint8Array() };
+  return {
+    files: Object.assign(files, more),
+    state,
+    history: NO_HISTORY,
+    changes: new Announcer(),
+    isReadOnly,
+  };
+}
+
+const one = sharedDrive();
+const drives = new Map([
+  ['one', one],
+  ['closed', sharedDrive(true)],
+]);
+
+function placesOf(driveOf: ReturnType<typeof userDrives>, ...grants: readonly Grant[]) {
+  return driveOf({ user: { name: 'ann', passwordHash: '', grants } }).drive;
+}
+
+test('users with the same rights share one object, and a reader never gets that of a writer', () => {
+  const driveOf = userDrives(drives);
+  const writer = placesOf(driveOf, { drive: 'one' });
+  expect(placesOf(driveOf, { drive: 'one' })).toBe(writer);
+  expect(driveOf({ user: undefined }).drive).toBe(writer);
+  expect(writer.files).toBe(one.files);
+  const reader = placesOf(driveOf, { drive: 'one', isReadOnly: true });
+  expect(reader).not.toBe(writer);
+  expect(reader.places).toEqual([{ path: '/', isReadOnly: true }]);
+});
+
+test('a read-only drive is read-only for each of its users', () => {
+  const { places, isReadOnly } = placesOf(userDrives(drives), { drive: 'closed', isReadOnly: false });
+  expect(places).toEqual([{ path: '/', isReadOnly: true }]);
+  expect(isReadOnly).toBeDefined();
+});
+
+test('a drive with a folder is there, and one without is at the address itself', () => {
+  const places = (...grants: readonly Grant[]) => placesOf(userDrives(drives), ...grants).places;
+  expect(places({ drive: 'one', folder: 'one' })).toEqual([{ path: '/one', isReadOnly: false }]);
+  expect(places({ drive: 'one', folder: 'one' }, { drive: 'closed', folder: 'closed' })).toEqual([
+    { path: '/one', isReadOnly: false },
+    { path: '/closed', isReadOnly: true },
+  ]);
+  expect(places({ drive: 'one', root: '/Ann' })).toEqual([{ path: '/', isReadOnly: false }]);
+});
