@@ -158,6 +158,7 @@ describe('undo', () => {
     const headers = { authorization: program.authorization };
     const address = new URL('a.txt', program.url);
     expect((await fetch(address, { method: 'PUT', headers, body: 'a' })).status).toBe(201);
+    await drive.use({}, { visitor: program });
     await page().goto(program.url);
     await page().getByText('Signed in as').waitFor();
     await expectSoon(() => page().getByRole('button', { name: 'Trash' }).count()).toBe(0);

@@ -11,6 +11,8 @@ type ContextOptions = Parameters<Browser['newContext']>[0];
 
 /** A login that the browser uses in place of the program's own. */
 interface Visitor {
+  /** The address of another davgate. */
+  readonly url?: string;
   readonly user: string;
   readonly password: string;
 }
@@ -200,7 +202,7 @@ function isArguments(config: object | ArgumentsOf): config is ArgumentsOf {
 }
 
 /** Signs in as the page does, and returns the cookie of the session. */
-async function sessionCookie({ url, user: name, password }: Visitor & { readonly url: string }): Promise<{
+async function sessionCookie({ url, user: name, password }: Required<Visitor>): Promise<{
   readonly url: string;
   readonly name: string;
   readonly value: string;
