@@ -15,12 +15,13 @@ const OWN_THUMBNAIL_BYTES_MAX = 128 * 1024;
 const THUMBNAIL_NAMES = /\.(jpe?g|png|tiff?|gif|webp|ppm|bmp)$/i;
 const THUMBNAIL_SOURCE_BYTES_MAX = 20 * 1024 * 1024;
 
-/** The drawing of an item's kind, with the image over it when there is a small one. */
+/** The small image of an item, if there is one; until it has come, and otherwise, the drawing of the item's kind. */
 export function Look({ item, isLarge }: { readonly item: Item; readonly isLarge: boolean }) {
   const [failures, setFailures] = useState(0);
+  const [loaded, setLoaded] = useState<string>();
   const source = sourcesOf(item, isLarge ? WHOLE_BYTES_MAX : OWN_THUMBNAIL_BYTES_MAX)[failures];
   return (
-    <span class="look">
+    <span class={source !== undefined && loaded === source ? 'look covered' : 'look'}>
       <ItemIcon item={item} />
       {source !== undefined && (
         <img
@@ -29,6 +30,7 @@ export function Look({ item, isLarge }: { readonly item: Item; readonly isLarge:
           alt=""
           loading="lazy"
           draggable={false}
+          onLoad={() => setLoaded(source)}
           onError={() => setFailures(failures + 1)}
         />
       )}

@@ -231,7 +231,8 @@ test.each([
     /^davgate: cannot store a login in the data directory/,
   ],
 ])('davgate login with %j ends with exit code 2 and one line with the reason', async (args, message) => {
-  const { code, output } = await runProgram(['login', '--data-dir', data.path, ...args]);
+  const directory = args.includes('--data-dir') ? [] : ['--data-dir', data.path];
+  const { code, output } = await runProgram(['login', ...directory, ...args]);
   expect([code, output]).toEqual([2, expect.stringMatching(message)]);
   expect(output.trim().split('\n')).toHaveLength(1);
 });

@@ -97,7 +97,7 @@ describe('texts', () => {
 });
 
 describe('small images', () => {
-  test('a large picture is shown by a small image in list and grid, and by itself when it is opened', async () => {
+  test('a large picture is shown by a small image in place of the sign of its kind, and by itself when it is opened', async () => {
     const side = 1200;
     const raw = { width: side, height: side, channels: 3 } as const;
     const picture = await sharp(Buffer.from(pseudoRandomBytes(side * side * 3, 1)), { raw })
@@ -108,6 +108,7 @@ describe('small images', () => {
     await drive.open();
     const width = () => page().evaluate('document.querySelector(".look img")?.naturalWidth');
     await expectSoon(width).toBe(256);
+    await expectSoon(() => drive.item('large.png').locator('.look .icon').isVisible()).toBe(false);
     await drive.press('Grid');
     await expectSoon(() => page().locator('.grid .look img').count()).toBe(1);
     await expectSoon(width).toBe(256);
@@ -115,7 +116,7 @@ describe('small images', () => {
     await expectSoon(() => page().evaluate('document.querySelector("dialog img").naturalWidth')).toBe(side);
   });
 
-  test('a picture of which there is no small image is shown by itself, and a damaged one by the sign of its kind', async () => {
+  test('a picture without a small image is shown by itself, and a damaged one by the sign of its kind', async () => {
     const picture = await sharp({ create: { width: 300, height: 200, channels: 3, background: '#4a8' } })
       .png({ compressionLevel: 0 })
       .toBuffer();
@@ -131,6 +132,7 @@ describe('small images', () => {
     await expectSoon(() => drive.item('whole.png').locator('img').getAttribute('src')).toContain('whole.png');
     await expectSoon(() => page().evaluate('document.querySelector(".look img")?.naturalWidth')).toBe(300);
     await expectSoon(() => drive.item('damaged.png').locator('img').count()).toBe(0);
+    await expectSoon(() => drive.item('damaged.png').locator('.look .icon').isVisible()).toBe(true);
   });
 });
 
