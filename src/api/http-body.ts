@@ -11,7 +11,7 @@ const GATHERED_BYTES = 256 * 1024;
 /** Minimum number of bytes of a body within its time limit. A slower one comes sooner over a new connection. */
 const PROGRESS_BYTES_MIN = 16 * 1024;
 
-/** The connection of a body, in undici's words. */
+/** The connection that a body arrives on, as undici controls it. */
 export interface BodyConnection {
   pause(): void;
   resume(): void;
@@ -21,7 +21,7 @@ export interface BodyConnection {
 
 export interface BodyLimits {
   readonly clock: Clock;
-  /** How long a reader waits for almost no bytes, in ms. */
+  /** How long a reader tolerates almost no bytes, in ms. */
   readonly silenceMs: number;
 }
 
@@ -30,10 +30,10 @@ export interface BodyLimits {
  * than the bytes. `add` and `end` are for the connection, all else is for the reader.
  */
 export class HttpBody implements ByteSource {
-  /** Bytes that have come and nobody has asked for. */
+  /** Bytes received before a reader asked for them. */
   readonly #queue: Buffer[] = [];
   #queuedBytes = 0;
-  /** Where the reader that waits wants its bytes, and how many are there. */
+  /** Buffer of the waiting reader, and the number of bytes in it. */
   #into: Buffer | undefined;
   #filledBytes = 0;
   #end: { readonly failure?: unknown } | undefined;
@@ -139,7 +139,7 @@ export class HttpBody implements ByteSource {
     }
   }
 
-  /** Bytes that have come for the reader that waits. */
+  /** Number of bytes received for the waiting reader. */
   get #comeBytes(): number {
     return this.#queuedBytes + (this.#into ? this.#filledBytes : 0);
   }

@@ -21,7 +21,7 @@ interface UserDrive {
 
 /**
  * Returns a function that finds the drive of an admitted user; without users, the first one. Users with the same rights get
- * the same object, so that what is kept for one serves all.
+ * the same object, so that they share its cached answers.
  */
 export function userDrives(drives: ReadonlyMap<string, SharedDrive>): (access: Access) => UserDrive {
   const [first = ''] = drives.keys();

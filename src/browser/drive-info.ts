@@ -1,8 +1,8 @@
 import { answerJson, type Route } from './route.ts';
 
 /**
- * `drive`: whose drive the page shows, the token of its session, whether a deletion there can be undone, whether writes may
- * wait, and the folders that the user may change or only read, with everything below them.
+ * `drive`: the user, the token of the session, whether a deletion there can be undone, whether writes may wait, and
+ * the folders that the user may change or only read, with everything below them.
  */
 export const driveInfo: Route = {
   method: 'GET',

@@ -63,5 +63,8 @@ async function command({ exchange, drive, input }: Context, how: 'retry' | 'disc
 }
 
 function gone(): DavError {
-  return new DavError(404, 'no such write waits; it may have just reached the storage service');
+  return new DavError(
+    404,
+    'no pending or lost write has this id; it may have just reached the storage service',
+  );
 }

@@ -6,8 +6,8 @@ import { answerJson, type Route } from './route.ts';
 const LISTED_MAX = 1_000;
 
 /**
- * `locks`: the locks on the folder at `path`, on its entries, and above it on all that it has. Whoever took a lock also
- * gets its token, with which UNLOCK ends it.
+ * `locks`: the locks on the folder at `path`, on its entries, and on the folders above it. The user who took a lock also
+ * gets its token, for UNLOCK.
  */
 export const locks: Route = {
   method: 'GET',

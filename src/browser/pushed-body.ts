@@ -43,7 +43,7 @@ export class PushedBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
   }
 
   async return(): Promise<IteratorResult<Uint8Array>> {
-    this.fail(new Error('nobody reads the body any more'));
+    this.fail(new Error('the reader of the body has gone'));
     return { done: true, value: undefined };
   }
 

@@ -73,7 +73,7 @@ export interface ApiExchange extends Exchange {
 export interface Context {
   readonly exchange: ApiExchange;
   readonly signal: AbortSignal;
-  /** Aborted when davgate takes no new requests: what does not end by itself must end. */
+  /** Aborted when davgate takes no new requests: endless answers must end then. */
   readonly closing: AbortSignal;
   /** The user's name; `undefined` on a drive without a login. */
   readonly user: string | undefined;
@@ -93,7 +93,7 @@ export interface Context {
 export interface Route {
   /** `POST` for everything that changes something. */
   readonly method: 'GET' | 'POST';
-  /** Whether it changes what is at `path`. A user who may only read is refused then. */
+  /** Whether it changes the entry at `path`. A read-only user is refused then. */
   readonly changesDrive?: true;
   /**
    * Maximum size of the body, in bytes, of a POST that a page sends as a form, so that the browser itself saves the answer.

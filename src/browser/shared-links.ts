@@ -39,7 +39,7 @@ export const changeLink: Route = {
   async run({ exchange, drive, input }) {
     const change: LinkChange = { ...visibilityIn(input), ...expiryChangeIn(input) };
     if (Object.keys(change).length === 0)
-      throw new DavError(400, 'nothing is to be changed; send "password", "visibility" or "expires"');
+      throw new DavError(400, 'no change was sent; send "password", "visibility" or "expires"');
     const link = await drive.files.changeLink(input.path('path'), input.text('url'), change);
     await answerJson(exchange, link);
   },

@@ -32,7 +32,7 @@ export interface UploadOptions {
   readonly clock: Clock;
   /** Stores the file, whose body ends with an error unless it arrives whole. */
   readonly store: (body: AsyncIterable<Uint8Array>, signal: AbortSignal) => Promise<unknown>;
-  /** Called when nobody has asked for the outcome for some time. */
+  /** Called when no page has asked for the outcome for some time. */
   readonly forget: (upload: Upload) => void;
 }
 
@@ -94,8 +94,8 @@ export class Upload {
   }
 
   /**
-   * Receives the bytes from `offset` on, in place of a part whose connection is lost although nobody has noticed. Throws
-   * `DavError` 416 when other bytes are next, and what the drive has refused the file with.
+   * Receives the bytes from `offset` on, in place of a part whose lost connection is still open here. Throws
+   * `DavError` 416 when other bytes are next, and the drive's refusal of the file.
    */
   async receive(bytes: AsyncIterable<Uint8Array>, offset: number, gone: AbortSignal): Promise<Progress> {
     while (this.#part) await this.#endPart();
@@ -178,7 +178,7 @@ export class Uploads {
     const { user } = options;
     const own = [...this.#byId.values()].filter((each) => each.user === user && !each.isOver);
     if (own.length >= UPLOADS_OF_USER_MAX || this.#byId.size >= UPLOADS_MAX)
-      throw new DavError(503, 'too many uploads have begun; try again when some have ended', {
+      throw new DavError(503, 'too many unfinished uploads; try again when some have ended', {
         headers: { 'Retry-After': 30 },
       });
     let stopListening = () => {};

@@ -31,7 +31,7 @@ export const upload: Route = {
   },
 };
 
-/** `upload-state`: how much of the upload `id` has arrived. Answers what the drive has refused the file with, if it has. */
+/** `upload-state`: how much of the upload `id` has arrived. Answers with the drive's refusal if it has refused the file. */
 export const uploadState: Route = {
   method: 'GET',
   async run(context) {
@@ -59,7 +59,7 @@ export const endUpload: Route = {
   },
 };
 
-/** Returns a function that stores the body at `path`, while nobody else locks it. */
+/** Returns a function that stores the body at `path`, under a request lock. */
 function storing(
   { exchange, drive, user, clock }: Context,
   path: Path,
@@ -88,5 +88,5 @@ function found({ input, uploads, user = '' }: Context): Upload {
 function wholeNumberIn(input: Input, name: string): number {
   const text = input.text(name);
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new DavError(400, `"${name}" is no whole number`);
+  throw new DavError(400, `"${name}" must be a whole number`);
 }

@@ -51,7 +51,7 @@ function socketModeOf(setting: Setting | undefined): number {
   if (!setting) return SOCKET_MODE;
   if (/^0?[0-7]{3}$/.test(setting.text)) return Number.parseInt(setting.text, 8);
   throw new ConfigError(
-    `${setting.origin}: "${setting.text}" are no permissions; write three octal digits like 660`,
+    `${setting.origin}: "${setting.text}" is not a file mode; write three octal digits like 660`,
   );
 }
 

@@ -96,7 +96,7 @@ function refuse(path: string, place: Place, reason: string): never {
 /** The members of an object by key, with the place of the key. */
 type Fields = ReadonlyMap<string, { readonly place: Place; readonly node: ConfigNode }>;
 
-/** Throws `ConfigError` for another kind of value and for a key that stands there twice. */
+/** Throws `ConfigError` for another kind of value and for a duplicate key. */
 function fieldsOf(node: ConfigNode, path: string, what: string): Fields {
   // `local:` with nothing after it is an object without keys.
   if (node.kind === 'scalar' && node.value === null) return new Map();
@@ -106,7 +106,7 @@ function fieldsOf(node: ConfigNode, path: string, what: string): Fields {
     node.members.map((member) => () => {
       const first = fields.get(member.key);
       if (first)
-        refuse(path, member.place, `"${member.key}" stands here for the second time (${first.place})`);
+        refuse(path, member.place, `duplicate key "${member.key}" (first at ${first.place}); remove one`);
       fields.set(member.key, member);
     }),
   );
@@ -143,7 +143,7 @@ function originOf(key: string, path: string, place: Place): string {
 
 function unknownKey(key: string, allowed: ReadonlySet<string>): string {
   if (allowed !== FILE_SETTINGS && FILE_SETTINGS.has(key as SettingName))
-    return `"${key}" is no setting of a drive; write it at the top of the file`;
+    return `"${key}" is not a setting of a drive; write it at the top of the file`;
   const also = allowed === FILE_SETTINGS ? Object.values(TOP_KEYS) : [];
   return `unknown key "${key}"${didYouMean(key, [...allowed, ...also])}`;
 }
@@ -232,7 +232,7 @@ function grantsOf(fields: Fields, user: ConfigNode, path: string): readonly Gran
     refuse(
       path,
       again.place,
-      'this drive stands in the list twice; letter case makes no difference to folders',
+      'this drive is in the list twice, and letter case does not distinguish folders; remove one',
     );
   return grants;
 }

@@ -103,7 +103,7 @@ function placeAt(lines: LineCounter, offset: number): Place {
   return `line ${line}, column ${col}`;
 }
 
-/** Removes what the library's message quotes. */
+/** Removes quoted text of the file from the library's message. */
 function reasonIn(message: string): string {
   const [reason = ''] = message.split(/: | [\\%]/);
   return reason.charAt(0).toLowerCase() + reason.slice(1);

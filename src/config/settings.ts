@@ -218,14 +218,14 @@ export const OPTIONS = [
     variable: 'DAVGATE_LOG_LEVEL',
     value: 'info|warn|error',
     default: 'info',
-    help: 'the least important lines that are logged',
+    help: 'the lowest level that is logged',
   },
   {
     name: 'log-format',
     variable: 'DAVGATE_LOG_FORMAT',
     value: 'text|json',
     default: 'text',
-    help: 'the form of a line of the log',
+    help: 'the format of the log',
   },
   {
     name: 'log-requests',
@@ -330,7 +330,7 @@ export function isOn(setting: Setting | undefined): boolean {
   const { text, origin } = setting;
   if (text === 'true' || text === '1') return true;
   if (text === 'false' || text === '0' || text === '') return false;
-  throw new ConfigError(`${origin}: "${text}" is neither true nor false`);
+  throw new ConfigError(`${origin}: "${text}" must be true or false`);
 }
 
 /** Returns the value of `setting`, or the first of `values` without a setting. Throws `ConfigError` for any other value. */

@@ -15,8 +15,8 @@ export interface Client {
   /** Whether the client creates a file with an empty PUT and sends its content in a second one, often under a lock. */
   readonly createsEmptyFirst: boolean;
   /**
-   * How the client learns that its user may only read: at once from OPTIONS that offer no locks, or from the refusal of the
-   * lock that it takes before a change. davfs2 without locks acknowledges a change before it sends it.
+   * How the client learns that its user is read-only: from OPTIONS that offer no locks, or from the refusal of the lock
+   * that it takes before a change. davfs2 without locks acknowledges a change before it sends it.
    */
   readonly readOnlySign: 'no locks' | 'refused lock';
   /** The status of a change that the user may not make. */

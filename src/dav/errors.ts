@@ -30,7 +30,7 @@ export class DavError extends Error {
   }
 }
 
-/** Throws `DavError` with `status` if the user may only read at `path`. */
+/** Throws `DavError` with `status` if the user is read-only at `path`. */
 export function requireWritable(
   isReadOnly: ((path: Path) => boolean) | undefined,
   path: Path,
@@ -40,7 +40,7 @@ export function requireWritable(
     throw new DavError(status, `read-only: you may read ${path}, but not change it or add anything to it`);
 }
 
-/** `Allow` where the user may only read. */
+/** `Allow` for a read-only user. */
 export const ALLOWED_READING = 'OPTIONS, GET, HEAD, PROPFIND';
 
 const ALLOWED_ALWAYS = 'OPTIONS, LOCK';

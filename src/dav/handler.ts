@@ -119,8 +119,7 @@ function createMethods(
 }
 
 /**
- * Refuses a change where the user may only read. Before the body: a client must not send a film only to learn this.
- * Throws `DavError`.
+ * Refuses a change by a read-only user before the client sends its body, which may be long. Throws `DavError`.
  */
 function refuseReadOnly(
   exchange: Exchange,

@@ -17,7 +17,7 @@ export interface User {
 /** The result of a login. */
 export type LoginResult = { readonly user: User } | 'unauthorized' | { readonly retryAfterMs: number };
 
-/** Who gives credentials, and the maximum delay of the answer in ms, if it is shorter than usual. */
+/** The address that sends credentials, and the maximum delay of the answer in ms, if shorter than usual. */
 interface Client {
   readonly address: string;
   readonly delayMsMax: number | undefined;

@@ -17,7 +17,7 @@ export const RESOURCE_POLICY = { 'Cross-Origin-Resource-Policy': 'same-origin' }
 
 /**
  * Whether the Host header names another host than `localhost`, an IP address or one of `ownNames`. A web page whose name
- * resolves to this machine (DNS rebinding) could otherwise read, from its visitor's browser, everything that needs no
+ * resolves to this machine (DNS rebinding) could otherwise read, from its user's browser, everything that needs no
  * login. A request without a Host (HTTP/1.0) comes from no browser.
  */
 export function hasForeignHost({ headers }: IncomingMessage, ownNames: readonly string[]): boolean {

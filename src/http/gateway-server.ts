@@ -231,7 +231,7 @@ const UNAUTHORIZED: Refusal = {
   headers: { 'WWW-Authenticate': 'Basic realm="davgate", charset="UTF-8"' },
 };
 
-/** Returns the user, or why there is none; `undefined` when the client left before its login was checked. */
+/** Returns the user, or the refusal; `undefined` when the client left before its login was checked. */
 async function loginOf(
   { request, address, ended }: Exchange,
   credentials: Credentials | undefined,

@@ -28,7 +28,7 @@ export interface ServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Listens on this Unix socket instead of `host` and `port`. Whoever connects is a reverse proxy. */
+  /** Listens on this Unix socket instead of `host` and `port`. Every client of the socket counts as a trusted proxy. */
   readonly socket?: SocketAddress | undefined;
   /** Serves https with these. */
   readonly tls?: CertificateFiles | undefined;
@@ -124,7 +124,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
 
 const BAD_PREFIX: Refusal = {
   status: 400,
-  text: 'X-Forwarded-Prefix is no path like /drive; correct it at the reverse proxy.',
+  text: 'X-Forwarded-Prefix is not a path like /drive; correct it in the reverse proxy.',
 };
 
 const HOST = 'host';

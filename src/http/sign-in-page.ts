@@ -6,7 +6,7 @@ import { ICON, LOOK } from '../util/look.ts';
 /** The words of the page. A further language is one more table: the compiler names what is missing. `{0}` is a number. */
 const ENGLISH = {
   title: 'Sign in',
-  text: 'This drive belongs to people with a user name and a password.',
+  text: 'Sign in with your user name and password to open this drive.',
   user: 'User name',
   password: 'Password',
   signIn: 'Sign in',
@@ -20,7 +20,7 @@ type Messages = Readonly<Record<keyof typeof ENGLISH, string>>;
 
 const GERMAN: Messages = {
   title: 'Anmelden',
-  text: 'Dieses Laufwerk gehört Leuten mit einem Benutzernamen und einem Passwort.',
+  text: 'Bitte mit Benutzername und Passwort anmelden, um das Laufwerk zu öffnen.',
   user: 'Benutzername',
   password: 'Passwort',
   signIn: 'Anmelden',

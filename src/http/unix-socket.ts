@@ -11,7 +11,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   EINVAL: 'the path is too long for a socket; choose one of at most 100 characters',
 };
 
-/** Resolves once the server listens. Replaces a socket that nobody listens on any more. Throws `ListenError`. */
+/** Resolves once the server listens. Replaces a socket without a listener. Throws `ListenError`. */
 export async function listenOnSocket(server: Server, { socketPath, mode }: SocketAddress): Promise<void> {
   const fail = (reason: string, cause: unknown) => new ListenError(`unix:${socketPath}`, reason, cause);
   try {

@@ -18,7 +18,7 @@ interface AskingProps {
   readonly items: readonly Item[];
   /** Whether a deletion can be undone. */
   readonly keepsDeleted: boolean;
-  /** Whether the user may change what is chosen. */
+  /** Whether the user may change the selected items. */
   readonly canChange: boolean;
   readonly onRelocate: (how: How, folder: string) => void;
   readonly onDone: () => void;

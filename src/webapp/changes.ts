@@ -12,7 +12,7 @@ export interface Changes {
   readonly writes: boolean;
 }
 
-/** What was missed while nothing was heard. */
+/** The event that stands for all changes during a gap. */
 const EVERYTHING: Changes = { folders: [], trees: ['/'], locks: true, writes: true };
 
 /** Pauses before the stream is opened again, in ms: after its end, and after the gateway has refused it. */
@@ -20,8 +20,8 @@ const REOPEN_MS = 2_000;
 const REFUSED_MS = 30_000;
 
 /**
- * Calls `heard` with the changes of the drive, made by anybody, and after each gap with all that may have been missed. A
- * hidden page hears nothing: a browser has six connections for all pages of a site.
+ * Calls `heard` with the changes of the drive by all clients, and after each gap with `EVERYTHING`. A hidden page hears
+ * nothing: a browser has six connections for all pages of a site.
  */
 export function useChanges(heard: (changes: Changes) => void): void {
   const listener = useRef(heard);

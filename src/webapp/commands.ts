@@ -11,7 +11,7 @@ export type Command =
   | 'share'
   | 'remove';
 
-/** The commands of somebody who may only read. */
+/** The commands of a read-only user. */
 export const READING: ReadonlySet<Command> = new Set(['download', 'versions']);
 
 /** The commands that need an answer first, or show something. */

@@ -30,7 +30,7 @@ interface Props {
   readonly onOpen: (item: Item) => void;
   readonly onSelectAll: (isAll: boolean) => void;
   readonly onDragStart: (item: Item, data: DataTransfer) => void;
-  /** Called when the dragged items are dropped on a folder. Absent if the user may not move what is selected. */
+  /** Called when the dragged items are dropped on a folder. Absent if the user may not move the selected items. */
   readonly onItemsInto: ((how: How, folder: string) => void) | undefined;
   /** Opens the folder of an item. Present when the items lie in several folders, which are then shown. */
   readonly onPlace?: ((folder: string) => void) | undefined;

@@ -10,7 +10,7 @@ import { join, parentOf } from './paths.ts';
 
 interface Props {
   readonly how: How;
-  /** What is moved or copied. */
+  /** The items to move or copy. */
   readonly items: readonly Item[];
   /** The folder that is open at first. */
   readonly start: string;

@@ -24,7 +24,7 @@ export function usePath(): readonly [path: string, open: (path: string) => void]
 export interface Folder {
   /** `undefined` until the first answer. */
   readonly items: readonly Item[] | undefined;
-  /** Why it cannot be shown, or why what is shown may be out of date. */
+  /** Why the folder cannot be shown, or why its list may be out of date. */
   readonly failure: string | undefined;
   readonly reload: () => void;
   /** Lists it again, after a listing that is under way: what changes all the time must not keep it from ending. */
@@ -86,7 +86,7 @@ export function useFolder(path: string): Folder {
   };
 }
 
-/** Returns what is shown after a listing failed: what was there before, unless the folder is gone. */
+/** Returns the state after a failed listing: the old list, unless the folder is gone. */
 function failed({ path: before, items }: Shown, path: string, error: unknown): Shown {
   const isGone = error instanceof DavFailure && (error.status === 404 || error.status === 409);
   const failure = failureText(error);

@@ -32,7 +32,7 @@ export interface KeptWrites {
 
 const NOTHING: Answer = { writes: [], leftOut: 0 };
 
-/** Asks what waits in the journal and what was refused. `isOn`: whether the drive has a journal. */
+/** Asks for the pending and lost writes. `isOn`: whether the drive has a journal. */
 export function useKeptWrites(isOn: boolean): KeptWrites {
   const load = useCallback(
     (signal: AbortSignal) => (isOn ? ask<Answer>('kept-writes', {}, signal) : Promise.resolve(NOTHING)),

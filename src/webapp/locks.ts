@@ -26,7 +26,7 @@ export interface Locks {
 
 const NONE: readonly Lock[] = [];
 
-/** Asks who has locked what in `folder`. Without an answer nothing counts as locked: the drive itself refuses what is. */
+/** Asks for the locks in `folder`. Without an answer no lock is shown, and the drive still enforces all of them. */
 export function useLocks(folder: string): Locks {
   const load = useCallback(
     (signal: AbortSignal) => ask<{ readonly locks: readonly Lock[] }>('locks', { path: folder }, signal),
@@ -49,7 +49,7 @@ export function useLocks(folder: string): Locks {
   return { on, reload };
 }
 
-/** Returns the owner in words: what the program says, and the user. */
+/** Returns the owner in words: the user, and the text of the program. */
 export function ownerOf({ ownerXml, user }: Lock): string {
   const said = new DOMParser().parseFromString(`<owner>${ownerXml}</owner>`, 'application/xml');
   const isXml = said.getElementsByTagName('parsererror').length === 0;

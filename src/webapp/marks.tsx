@@ -12,7 +12,7 @@ function isConflictedCopy({ kind, name }: Pick<Item, 'kind' | 'name'>): boolean 
   return kind === 'file' && CONFLICT.test(name);
 }
 
-/** What a list says about its items beside their names. */
+/** State of the items of a list, shown beside their names. */
 export interface MarkSources {
   readonly locks: Locks;
   readonly kept: KeptWrites;

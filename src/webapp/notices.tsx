@@ -10,7 +10,7 @@ interface Props {
   readonly undo: Undo;
 }
 
-/** What a person should know about the last operation and about the list. */
+/** The outcome of the last operation, and the state of the list. */
 export function Notices({ operations, stale, undo }: Props) {
   const { problem, setProblem, progress } = operations;
   return (

@@ -7,7 +7,7 @@ import { join } from './paths.ts';
 /** Whether items are moved or copied. */
 export type How = 'MOVE' | 'COPY';
 
-/** What is done with several items, one after the other. */
+/** An operation on several items, one after the other. */
 export interface Operations {
   /** Why the last one was not done, or not with all items. */
   readonly problem: string | undefined;

@@ -15,7 +15,7 @@ export interface DriveInfo {
   readonly places: readonly Place[];
 }
 
-/** A folder, and whether the user may only read there. */
+/** A folder, and whether it is read-only for the user. */
 export interface Place {
   readonly path: string;
   readonly isReadOnly: boolean;
@@ -46,7 +46,7 @@ let info: Promise<DriveInfo> | undefined;
 /** The user whose drive the page shows: nothing that was begun as this one is done as another. */
 let user: string | null | undefined;
 
-/** Returns what the gateway says, the first time by asking. Rejects while it cannot be asked. */
+/** Returns the gateway's answer, which is asked for once. Rejects while the gateway does not answer. */
 export function driveInfo(): Promise<DriveInfo> {
   if (info) return info;
   const asked = askInfo();
@@ -94,13 +94,13 @@ export async function ensureSession(): Promise<void> {
   await fetchSignedIn('GET', INFO);
 }
 
-/** Tells whether the page needs a sign-in, and of which user. */
+/** Returns whether the page needs a sign-in, and the user who must sign in. */
 export type SessionListener = (ended: { readonly user: string | null } | undefined) => void;
 
 let listener: SessionListener = () => undefined;
 let renewal: { readonly done: Promise<void>; readonly end: (error?: SignedOut) => void } | undefined;
 
-/** Has `changed` called when the session has ended, and when there is one again. */
+/** Calls `changed` when the session ends, and when there is one again. */
 export function watchSession(changed: SessionListener): () => void {
   listener = changed;
   return () => {

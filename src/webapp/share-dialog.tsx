@@ -119,7 +119,7 @@ interface LinkFormProps {
   readonly onClose: () => void;
 }
 
-/** The link, and the settings that it has or shall have. */
+/** The link, and its current or future settings. */
 function LinkForm({ link, save, onStop, onClose }: LinkFormProps) {
   const form = useRef<HTMLFormElement>(null);
   const hadPassword = link?.visibility === 'password';

@@ -45,7 +45,7 @@ export function TextPreview({ item, section, onFollow }: Props) {
         class="code"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it
         tabIndex={0}
-        // `rendered` escapes what comes from the file.
+        // `rendered` escapes the text of the file.
         dangerouslySetInnerHTML={{ __html: rendered.markup }}
       />
     );
@@ -98,7 +98,7 @@ function MarkdownDocument({ markup, section, onFollow }: DocumentProps) {
           event.preventDefault();
           void follow(link);
         }}
-        // `rendered` escapes what comes from the file.
+        // `rendered` escapes the text of the file.
         dangerouslySetInnerHTML={{ __html: markup }}
       />
     </div>

@@ -30,7 +30,7 @@ export class UploadInParts {
 
   constructor(private readonly file: File) {}
 
-  /** Sends what is missing. Throws `DavFailure`; 0 and 404 mean that another call goes on. */
+  /** Sends the missing bytes. Throws `DavFailure`; 0 and 404 mean that another call goes on. */
   async send(path: string, replaces: boolean, options: SendOptions): Promise<void> {
     let isStored = await this.#find(path, replaces);
     while (!isStored) isStored = await this.#sendPart(options);

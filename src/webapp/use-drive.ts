@@ -20,7 +20,7 @@ export function mayChange({ places }: Drive, folder: string): boolean {
   return places.some(({ path, isReadOnly }) => !isReadOnly && `${folder}/`.startsWith(slashed(path)));
 }
 
-/** Returns whether the user may only read in `folder`. Above several drives there is nothing to change for anybody. */
+/** Returns whether `folder` is read-only for the user. The folder above several drives is not: nobody can change it. */
 export function mayOnlyRead(drive: Drive, folder: string): boolean {
   const isInside = drive.places.some(({ path }) => `${folder}/`.startsWith(slashed(path)));
   return isInside && !mayChange(drive, folder);

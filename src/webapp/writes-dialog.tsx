@@ -14,7 +14,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** Shows the files that wait for the storage service and those that it has refused, with what can be done about them. */
+/** Shows the files that wait for the storage service and the refused ones, with buttons for each. */
 export function WritesDialog({ kept, onFindConflicts, onClose }: Props) {
   const [discarding, setDiscarding] = useState<KeptWrite>();
   const [busy, setBusy] = useState<string>();

@@ -63,7 +63,7 @@ async function failuresOfChanges(at: string): Promise<readonly unknown[]> {
   return codes;
 }
 
-test('davfs2 reads as a user who may only read, and each change fails at once with “Permission denied”', async () => {
+test('davfs2 reads as a read-only user, and each change fails at once with “Permission denied”', async () => {
   const mount = await mountDavfs(reader);
   try {
     expect(await readFile(join(mount.path, 'folder/file'), 'utf8')).toBe('content');
@@ -75,7 +75,7 @@ test('davfs2 reads as a user who may only read, and each change fails at once wi
   expect(await contentForWriter()).toBe('content');
 });
 
-test('rclone reads as a user who may only read, and shows davgate’s sentence when a change fails', async () => {
+test('rclone reads as a read-only user, and shows davgate’s message when a change fails', async () => {
   const rclone = await configureRclone(reader);
   try {
     expect((await rclone.run('cat', 'drive:folder/file')).stdout).toBe('content');

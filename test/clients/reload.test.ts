@@ -144,7 +144,7 @@ test('SIGHUP with a changed password refuses the old one at the next request', a
   expect(await statusOf(ann)).toBe(401);
 });
 
-test('SIGHUP keeps a browser signed in whose user has the same password, and signs out those of changed and removed users', async () => {
+test('SIGHUP keeps browsers signed in whose users keep their password, and signs out those of changed and removed users', async () => {
   const [ann, bob] = [await browser('ann'), await browser('bob')];
   expect([await ann(), await bob()]).toEqual([200, 200]);
   await configure(['ann', 'carol']);

@@ -52,7 +52,7 @@ afterAll(async () => {
   await directory.remove();
 });
 
-test('every example of the page is tested', async () => {
+test('every example of docs/reverse-proxy.md is tested', async () => {
   for (const proxy of ['nginx', 'apache', 'caddy', 'haproxy'] as const)
     expect((await examplesOf(proxy)).length).toBe(EXAMPLES.filter((one) => one.proxy === proxy).length);
 });
@@ -196,7 +196,7 @@ describe.each(EXAMPLES)('$proxy $place', ({ proxy: name, index, base, path }) =>
     await send('DELETE', '/large.bin');
   });
 
-  test('the facts of the health check are for this machine and not for visitors through the proxy', async () => {
+  test('the health check shows its details to this machine and not to clients of the proxy', async () => {
     const headers = { authorization: undefined };
     expect((await send('GET', '/.davgate/healthz', { headers })).text).toBe('{"status":"ok"}');
     expect((await send('GET', '/.davgate/metrics', { headers })).status).toBe(401);

@@ -46,7 +46,7 @@ async function expectNothingRan(): Promise<void> {
   expect(await drive.statusOf('stolen')).toBe(404);
 }
 
-describe('a file of the drive that is opened in the browser', () => {
+describe('a file of the drive opened in the browser', () => {
   test.each([
     ['page.html', () => `<body><script>${attack()}</script><img src=x onerror="${attack()}">`],
     [
@@ -136,7 +136,7 @@ describe('a file of the drive in the application', () => {
   });
 });
 
-test('a page of another site can neither change the drive nor read it nor end the session of its visitor', async () => {
+test('a page of another site can neither change the drive, nor read it, nor end the session of a user', async () => {
   await drive.put('a.txt', 'mine');
   const url = (path: string) => new URL(path, drive.program.url).href;
   const site = createServer((_request, response) => {

@@ -48,7 +48,7 @@ test('the selection, the filter that is being typed and an open dialog stay when
   await expectSoon(() => page().getByLabel('Filter by name').inputValue()).toBe('d.t');
 });
 
-test('a dialog about a file that is deleted elsewhere stays, and says what became of it', async () => {
+test('a dialog about a file that is deleted elsewhere stays open, and the failed deletion names the file', async () => {
   for (const name of ['gone.txt', 'kept.txt']) await drive.put(name);
   await openFollowing();
   await drive.check('gone.txt');

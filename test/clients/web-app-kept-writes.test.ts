@@ -54,7 +54,7 @@ test.each([
   },
 );
 
-test('a waiting file is downloaded, and after a question discarded', async () => {
+test('a pending write can be downloaded, and discarded after a question', async () => {
   await drive.open();
   faults({ 'error-write-share': 1 });
   await drive.put('draft.txt', 'the only copy');
@@ -72,7 +72,7 @@ test('a waiting file is downloaded, and after a question discarded', async () =>
   expect(await drive.statusOf('draft.txt')).toBe(404);
 });
 
-test('a retry that fails says why, and the file goes on waiting', async () => {
+test('a retry that fails says why, and the write stays pending', async () => {
   await drive.open();
   faults({ 'error-write-share': 1 });
   await drive.put('stuck.txt', 'x');

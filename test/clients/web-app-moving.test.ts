@@ -80,7 +80,7 @@ test('the dialog offers no folder that would move into itself', async () => {
   expect(await drive.statusOf('target/moved/')).toBe(200);
 });
 
-test('of several files those whose names are taken stay, and the page says which and how many', async () => {
+test('a move of several files leaves those whose names are taken, and the page says which and how many', async () => {
   await drive.dav('MKCOL', 'target/');
   for (const name of ['a.txt', 'b.txt', 'c.txt', 'target/a.txt', 'target/b.txt']) await drive.put(name);
   await drive.open();

@@ -16,7 +16,7 @@ const READER = { user: 'reader', password: 'p' };
 
 const buttons = () => drive.page.locator('.toolbar .actions').getByRole('button').allTextContents();
 
-test('a user who may only read is offered no change, and is told so', async () => {
+test('a read-only user sees no button that changes something, and a note that says read-only', async () => {
   await drive.put('notes.txt', 'text');
   await drive.dav('PUT', 'notes.txt', 'newer text');
   await drive.use({ viewport: { width: 1280, height: 800 } }, { visitor: READER });
@@ -37,7 +37,7 @@ test('a user who may only read is offered no change, and is told so', async () =
   expect(await drive.dialog().getByRole('button', { name: 'Edit' }).count()).toBe(0);
 });
 
-test('files dropped by a user who may only read are not sent', async () => {
+test('the page does not send files that a read-only user drops', async () => {
   await drive.use({}, { visitor: READER });
   await drive.open();
   await drive.page.getByText('Read-only: you may look and download').waitFor();

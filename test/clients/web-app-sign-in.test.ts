@@ -43,7 +43,7 @@ async function signInAgain(password = drive.program.password): Promise<void> {
   await again().getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('a person signs in on a page in place of the browser’s own window, and comes to the folder they opened', async () => {
+test('a user signs in on a page and not in a dialog of the browser, and reaches the folder that was opened', async () => {
   await drive.put('a.txt');
   await openSignedOut();
   await expectSoon(title).toBe('Sign in');
@@ -56,7 +56,7 @@ test('a person signs in on a page in place of the browser’s own window, and co
   await shown();
 });
 
-test('a wrong password is told kindly, the name stays, and the right one then signs in', async () => {
+test('a wrong password shows a message and keeps the name, and the right one then signs in', async () => {
   await openSignedOut();
   await fillIn('wrong');
   await expectSoon(() => page().getByRole('alert').innerText()).toBe(
@@ -70,7 +70,7 @@ test('a wrong password is told kindly, the name stays, and the right one then si
   expect(page().url()).toBe(drive.addressOf(''));
 });
 
-test('a person who guesses is told how long to wait, in German too', async () => {
+test('after wrong passwords the page says in German how long to wait', async () => {
   await openSignedOut({ locale: 'de-DE' });
   await expectSoon(title).toBe('Anmelden');
   // Guesses that are under way keep their client waiting, however slow this machine is.
@@ -114,7 +114,7 @@ test('a page that the browser has kept shows nothing after the session has ended
   await expectSoon(title).toBe('Sign in');
 });
 
-test('a text that is saved after the session has ended is saved when the person has signed in again', async () => {
+test('a text that is saved after the session has ended is stored once the user has signed in again', async () => {
   await drive.put('a.txt', 'old');
   await drive.open();
   await page().getByText('a.txt', { exact: true }).click();
@@ -136,7 +136,7 @@ test('a text that is saved after the session has ended is saved when the person 
   await expectSoon(() => again().count()).toBe(0);
 });
 
-test('a person who does not sign in again keeps the text, and is asked at the next try', async () => {
+test('a user who declines to sign in again keeps the text, and is asked at the next save', async () => {
   await drive.put('a.txt', 'old');
   await drive.open();
   await page().getByText('a.txt', { exact: true }).click();
@@ -154,7 +154,7 @@ test('a person who does not sign in again keeps the text, and is asked at the ne
   await expectSoon(() => drive.textOf('a.txt')).toBe('new old');
 });
 
-test('files that are uploaded after the session has ended are stored when the person has signed in again', async () => {
+test('files that are uploaded after the session has ended are stored once the user has signed in again', async () => {
   await drive.open();
   await endSession();
   await drive.upload({ name: 'one.txt', text: '1' }, { name: 'two.txt', text: '2' });
@@ -179,7 +179,7 @@ test('a page whose session was replaced in another window goes on without asking
   await expectSoon(() => drive.names()).toEqual(['made']);
 });
 
-test('a download of an archive after the session has ended begins when the person has signed in again', async () => {
+test('a download of an archive after the session has ended begins once the user has signed in again', async () => {
   await drive.put('a.txt');
   await drive.put('b.txt');
   await drive.open();
@@ -191,7 +191,7 @@ test('a download of an archive after the session has ended begins when the perso
   expect((await download).suggestedFilename()).toBe(`${drive.folder}.zip`);
 });
 
-test('a person who is signed in and follows a link of another site comes to the drive', async () => {
+test('a signed-in user who follows a link of another site reaches the drive', async () => {
   await drive.put('a.txt');
   const site = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html');

@@ -56,7 +56,7 @@ function parseRedirect(uri: string): URL {
   return url;
 }
 
-/** What the browser shows, and what comes of it. */
+/** The page for the browser, and the outcome. */
 type Answer = { readonly status: number; readonly title: string; readonly text: string } & (
   | { readonly code: string }
   | { readonly error: LoginError }

@@ -16,7 +16,7 @@ export interface MountOptions {
   readonly client?: string | undefined;
 }
 
-/** What mounting needs to know. */
+/** Settings and machine that mounting depends on. */
 export interface MountNeeds {
   readonly loaded: LoadedSettings;
   readonly machine: Machine;

@@ -74,8 +74,8 @@ function addRun(service: CliCommand, { environment }: ProgramNeeds): void {
       'reverse proxies whose forwarding headers are trusted, as networks separated by commas',
     )
     .option('--fault <NAME=NUMBER>', 'a fault to inject, for tests of a client; repeatable', addValue)
-    .option('--log-level <info|warn|error>', 'the least important lines that are logged; default info')
-    .option('--log-format <text|json>', 'the form of a line of the log; default text')
+    .option('--log-level <info|warn|error>', 'the lowest level that is logged; default info')
+    .option('--log-format <text|json>', 'the format of the log; default text')
     .option('--json', 'print addresses and secrets as one line of JSON when the service is ready')
     .addHelpText('after', () => faultsHelp(run))
     .runs(async () => {

@@ -39,7 +39,7 @@ const ADDRESS = '127.0.0.1:8765';
 
 /** Asks for an address until davgate can listen there. */
 export async function askForAddress(dialog: Dialog): Promise<string> {
-  console.log(`Where shall davgate listen? 127.0.0.1 is for this machine only.`);
+  console.log(`Where should davgate listen? 127.0.0.1 is for this machine only.`);
   for (;;) {
     const text = (await answerTo(dialog, `HOST:PORT [${ADDRESS}]: `)) || ADDRESS;
     const problem = await problemOf(text);

@@ -27,7 +27,7 @@ export async function setupCommand(
 ): Promise<number> {
   if (!process.stdin.isTTY)
     throw new ConfigError(
-      'setup: asks questions, and standard input is no terminal; write a file for --config instead (docs/reference/config.md)',
+      'setup: needs a terminal, and standard input is not one; write a file for --config instead (docs/reference/config.md)',
     );
   try {
     return await withDialog((dialog) => converse(dialog, { flags, opensBrowser }, environment));
@@ -75,7 +75,7 @@ async function chooseStorage(
     );
     return;
   }
-  console.log(`Where shall the files of the drive be?
+  console.log(`Where should the files of the drive be stored?
   1  on this machine, in ${dataDirectory}; no account is needed
   2  in an account of the storage service that you have`);
   for (;;) {

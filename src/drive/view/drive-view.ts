@@ -34,7 +34,7 @@ export function createDriveView(mounted: readonly Mount[]): DriveView {
   };
 }
 
-/** The changes of what the user sees. */
+/** The changes of the entries that the user sees. */
 function viewChanges(mounts: Mounts): Changes {
   const shown = (mount: MountedRoot, change: DriveChange): DriveChange | undefined => {
     if (change.kind !== 'entry') return change;

@@ -28,7 +28,7 @@ export interface Place {
   readonly path: Path;
 }
 
-/** One mount, and what has been shown of it. */
+/** One mount, and the entries of it that were shown. */
 export class MountedRoot {
   readonly drive: ViewedDrive;
   readonly at: Path;

@@ -24,7 +24,7 @@ export function viewFiles(mounts: Mounts): Files & NameSearch & Thumbnails {
     if (source.mount.drive === target.mount.drive) return [source, target];
     throw new FileError(
       'forbidden',
-      `${from} and ${to} are in two drives, between which nothing is copied or moved; download it and upload it there`,
+      `cannot copy or move ${from} to ${to}: they are in different drives; download it and upload it there`,
     );
   };
   const top = new TopListing(mounts);

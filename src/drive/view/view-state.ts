@@ -5,7 +5,7 @@ import { type Path, ROOT } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { MountedRoot, Mounts } from './mounts.ts';
 
-/** The id of claims on nothing: where no drive is, there is nothing to lock. */
+/** The id of claims outside all drives, where there is nothing to lock. */
 const NO_CLAIMS = '';
 
 const UNPROTECTED: Protection = { covering: [], within: [] };
@@ -42,7 +42,7 @@ function viewLocks(mounts: Mounts): RequestState['locks'] {
       if (found.some(({ mount }) => mount.drive !== first.mount.drive))
         throw new FileError(
           'forbidden',
-          'source and destination are in two drives, between which nothing is moved; copy it by download and upload',
+          'cannot move properties and locks: source and destination are in different drives; download it and upload it there',
         );
       const { locks } = first.mount.drive.state;
       const inner: Claim[] = [];
@@ -134,7 +134,7 @@ function shownLock(mount: MountedRoot, lock: Lock): Lock {
   return shownRoot(mount, lock);
 }
 
-/** A lock whose root is above what the user sees is shown at the top of it. */
+/** A lock above the user's root folder is shown at that folder. */
 function shownRoot<Rooted extends { readonly root: Path }>(mount: MountedRoot, rooted: Rooted): Rooted {
   return { ...rooted, root: mount.outer(rooted.root) ?? mount.at };
 }

@@ -203,11 +203,7 @@ test.each([
   ],
   ['share', {}, '"path" is missing; send it as text that is not empty'],
   ['unshare', { path: '/x' }, '"url" is missing; send it as text that is not empty'],
-  [
-    'change-link',
-    { path: '/x', url: 'u' },
-    'nothing is to be changed; send "password", "visibility" or "expires"',
-  ],
+  ['change-link', { path: '/x', url: 'u' }, 'no change was sent; send "password", "visibility" or "expires"'],
   [
     'change-link',
     { path: '/x', url: 'u', visibility: 'public', password: 'p' },

@@ -123,7 +123,7 @@ test('a new part takes over from one whose connection is open, but silent', asyn
   expect((await stored()).equals(BYTES)).toBe(true);
 });
 
-test('of two parts that are sent at the same time no byte is stored twice', async () => {
+test('two parts that are sent at the same time store each byte once', async () => {
   const id = await begin();
   const statuses = (await Promise.all([send(id, 0, BYTES.length), send(id, 0, BYTES.length)])).map(
     ({ status }) => status,
@@ -145,7 +145,7 @@ test('a part that begins at another byte than the next one is refused with 416, 
   expect((await stateOf(id)).receivedBytes).toBe(MIB);
 });
 
-test('the outcome of an upload whose last answer was lost can be asked for', async () => {
+test('upload-state returns the outcome of an upload whose last answer was lost', async () => {
   const id = await begin();
   const leave = await sendSome(id, 0, BYTES.length);
   await expectSoon(async () => (await dav('HEAD')).status).toBe(200);

@@ -30,7 +30,7 @@ function placesOf(driveOf: ReturnType<typeof userDrives>, ...grants: readonly Gr
   return driveOf({ user: { name: 'ann', passwordHash: '', grants } }).drive;
 }
 
-test('users with the same rights share one object, and a reader never gets that of a writer', () => {
+test('users with the same rights share one object, and a read-only user never gets that of a writer', () => {
   const driveOf = userDrives(drives);
   const writer = placesOf(driveOf, { drive: 'one' });
   expect(placesOf(driveOf, { drive: 'one' })).toBe(writer);
@@ -47,7 +47,7 @@ test('a read-only drive is read-only for each of its users', () => {
   expect(isReadOnly).toBeDefined();
 });
 
-test('a drive with a folder is there, and one without is at the address itself', () => {
+test('a drive with a folder appears in that folder, and a drive without one at the root', () => {
   const places = (...grants: readonly Grant[]) => placesOf(userDrives(drives), ...grants).places;
   expect(places({ drive: 'one', folder: 'one' })).toEqual([{ path: '/one', isReadOnly: false }]);
   expect(places({ drive: 'one', folder: 'one' }, { drive: 'closed', folder: 'closed' })).toEqual([

@@ -22,13 +22,13 @@ async function config(words: readonly string[], environment: NodeJS.ProcessEnv =
 }
 
 describe('davgate config check', () => {
-  test('a file that can be used is ok, with exit code 0', async () => {
+  test('davgate config check of a valid file prints ok, with exit code 0', async () => {
     await writeFile(file, 'listen: 127.0.0.1:8080\n');
     expect(await config(['check', file])).toEqual({ code: 0, lines: [`${file}: ok`] });
     expect(await config(['check'], { DAVGATE_CONFIG: file })).toEqual({ code: 0, lines: [`${file}: ok`] });
   });
 
-  test('all problems of a file are printed one a line, with exit code 1', async () => {
+  test('davgate config check prints all problems of a file, one per line, with exit code 1', async () => {
     await writeFile(file, 'lisen: x\nuser: 1\n');
     const problems = [
       `cannot read ${file}: line 1, column 1: unknown key "lisen" (did you mean "listen"?)`,
@@ -39,7 +39,7 @@ describe('davgate config check', () => {
     expect([code, JSON.parse(lines.join(''))]).toEqual([1, { ok: false, problems }]);
   });
 
-  test('values that are refused only together are found too', async () => {
+  test('davgate config check finds settings that are wrong only in combination', async () => {
     await writeFile(file, 'tls-cert: a\nwrite-mode: back\nredis: redis://h\n');
     const { code, lines } = await config(['check', file]);
     expect([code, lines]).toEqual([
@@ -55,7 +55,7 @@ redis: redis://bob:SECRET@host
 drives: { work: { token: SECRET, root: /Team } }
 `;
 
-  test('each setting is shown with its origin, and no secret', async () => {
+  test('davgate config show prints each setting with its origin, and no secret', async () => {
     await writeFile(file, YAML);
     const environment = { DAVGATE_PASSWORD: 'SECRET', DAVGATE_CONFIG: file };
     const { lines } = await config(['show', '--json', '--listen', '[::1]:80', '--config', file], environment);

@@ -164,7 +164,7 @@ test.each([
   await expect(mount({ url }, needs(machine))).rejects.toThrow(message);
 });
 
-test('a client that fails is named with the last line that it said', async () => {
+test('the error of a client that fails has its name and its last line of output', async () => {
   const { machine } = machineWith('linux', ['gio'], {
     'gio mount': { code: 2, output: 'first\ngio: dav://…: HTTP Error: Unauthorized\n' },
   });

@@ -84,7 +84,7 @@ describe('problems of a configuration file', () => {
     ['', 'the file has no settings; write at least {}'],
     ['# nothing yet\n', 'the file has no settings; write at least {}'],
     ['- listen', 'line 1, column 1: the file must have keys and values, or braces: {}'],
-    ['user: a\nuser: b', 'line 2, column 1: "user" stands here for the second time (line 1, column 1)'],
+    ['user: a\nuser: b', 'line 2, column 1: duplicate key "user" (first at line 1, column 1); remove one'],
     ['listen: 8765', 'line 1, column 9: "listen" must be a text in quotes'],
     ['token: true', 'line 1, column 8: "token" must be a text in quotes'],
     ['token:', 'line 1, column 7: "token" is empty; write a value or leave it out'],
@@ -101,7 +101,7 @@ describe('problems of a configuration file', () => {
     ],
     [
       'drives:\n  a:\n    listen: x',
-      'line 3, column 5: "listen" is no setting of a drive; write it at the top of the file',
+      'line 3, column 5: "listen" is not a setting of a drive; write it at the top of the file',
     ],
     ['drives: { a: x }', 'line 1, column 14: drive "a" must have keys and values, or braces: {}'],
     ['users: []', 'line 1, column 8: "users" must be a list of at least one user'],

@@ -81,7 +81,7 @@ describe('defaults', () => {
 
   test.each([
     [['--listen', 'unix:d.sock'], '--listen: "unix:d.sock" is not unix:PATH'],
-    [['--listen', 'unix:/d.sock', '--socket-mode', '888'], '--socket-mode: "888" are no permissions'],
+    [['--listen', 'unix:/d.sock', '--socket-mode', '888'], '--socket-mode: "888" is not a file mode'],
     [['--socket-mode', '660'], '--socket-mode: needs a Unix socket'],
     [
       ['--listen', 'unix:/d.sock', '--tls-cert', 'c', '--tls-key', 'k'],
@@ -352,7 +352,7 @@ describe('refused settings', () => {
     ],
     [
       { users: [{ name: 'a', password: 'p', drives: ['default', { drive: 'Default' }] }] },
-      /this drive stands in the list twice/,
+      /this drive is in the list twice/,
     ],
     [{ users: [{ name: 'a', password: 'p', drives: [] }] }, /"drives" of a user must be a list/],
     [

@@ -252,7 +252,7 @@ describe('X-Forwarded-Prefix', () => {
     }
   });
 
-  test('the header of a client that is no trusted proxy is ignored', async () => {
+  test('X-Forwarded-Prefix of a client that is not a trusted proxy is ignored', async () => {
     const { send } = await drive({ basePath: '', trustedProxies: new Networks(['10.0.0.0/8']) });
     const listed = await send('PROPFIND', '/sub/', { headers: { ...behind, Depth: '0' } });
     expect(hrefsIn(listed.text)).toEqual(['/sub/']);
@@ -263,7 +263,7 @@ describe('X-Forwarded-Prefix', () => {
     const answer = await send('GET', '/a.txt', { headers: { 'X-Forwarded-Prefix': prefix } });
     expect([answer.status, answer.text]).toEqual([
       400,
-      'X-Forwarded-Prefix is no path like /drive; correct it at the reverse proxy.\n',
+      'X-Forwarded-Prefix is not a path like /drive; correct it in the reverse proxy.\n',
     ]);
   });
 });

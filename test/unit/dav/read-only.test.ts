@@ -35,7 +35,7 @@ test.each([
   ['MOVE', '/open/b', { headers: { Destination: '/closed/b' } }],
   ['COPY', '/open/b', { headers: { Destination: '/closed/b' } }],
 ])(
-  '%s %s where the user may only read answers 403, says so, and changes nothing',
+  '%s %s by a read-only user answers 403 with the reason, and changes nothing',
   async (method, target, options) => {
     const { status, text: said } = await dav.send(method, target, options);
     expect([status, said]).toEqual([
@@ -51,17 +51,17 @@ test.each([
   },
 );
 
-test('davfs2 is answered 423 where its user may only read, which it shows as “Permission denied”', async () => {
+test('PUT by davfs2 of a read-only user answers 423 and keeps the old content', async () => {
   const { status } = await dav.send('PUT', '/closed/a', { body: 'other', agent: 'davfs2/1.7.0' });
   expect([status, dav.content('/closed/a')]).toEqual([423, 'content']);
 });
 
-test('COPY from a place to read into one to write succeeds', async () => {
+test('COPY from a read-only folder into a writable one succeeds', async () => {
   const { status } = await dav.send('COPY', '/closed/a', { headers: { Destination: '/open/a' } });
   expect([status, dav.content('/open/a')]).toEqual([201, 'content']);
 });
 
-test('PUT where the user may only read is refused before its body is sent', async () => {
+test('PUT by a read-only user is refused before its body is sent', async () => {
   const socket = dav.socket();
   socket.write(
     'PUT /closed/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\nExpect: 100-continue\r\n\r\n',
@@ -71,7 +71,7 @@ test('PUT where the user may only read is refused before its body is sent', asyn
   expect(answer).not.toContain('100 Continue');
 });
 
-test('PUT where the user may only read is refused while its body is still on the way', async () => {
+test('PUT by a read-only user is refused while its body is still arriving', async () => {
   const socket = dav.socket();
   socket.write('PUT /closed/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nfirst bytes');
   const [first] = await once(socket, 'data');
@@ -80,13 +80,13 @@ test('PUT where the user may only read is refused while its body is still on the
   await dav.untilAlone();
 });
 
-test('reading goes on where the user may only read', async () => {
+test('reading works for a read-only user', async () => {
   expect((await dav.send('GET', '/closed/a')).text).toBe('content');
   expect((await dav.send('HEAD', '/closed/a')).status).toBe(200);
   expect((await dav.send('PROPFIND', '/closed/', { headers: { Depth: '1' } })).status).toBe(207);
 });
 
-test('OPTIONS offers Finder no locks where the user may only read, so that it mounts read-only', async () => {
+test('OPTIONS offers no locks to Finder of a read-only user', async () => {
   const { headers } = await dav.send('OPTIONS', '/closed/a', { agent: 'WebDAVFS/3.0.0 Darwin/24.4.0' });
   expect(headers).toMatchObject({ dav: '1, 3', allow: 'OPTIONS, GET, HEAD, PROPFIND' });
   expect(headers).not.toHaveProperty('ms-author-via');
@@ -94,7 +94,7 @@ test('OPTIONS offers Finder no locks where the user may only read, so that it mo
   expect(elsewhere.headers).toMatchObject({ dav: '1, 2, 3' });
 });
 
-test('OPTIONS offers locks to other clients where the user may only read, so that they learn from the refusal', async () => {
+test('OPTIONS offers locks to other clients of a read-only user', async () => {
   const { headers } = await dav.send('OPTIONS', '/closed/a', { agent: 'davfs2/1.7.0' });
   expect(headers).toMatchObject({ dav: '1, 2, 3', allow: 'OPTIONS, GET, HEAD, PROPFIND' });
 });
@@ -109,7 +109,7 @@ async function shown(name: string, namespace: string, path: string): Promise<rea
   return [own.text, row ?? ''];
 }
 
-test('current-user-privilege-set names reading alone where the user may only read, and writing elsewhere', async () => {
+test('current-user-privilege-set has only the read privileges where the user is read-only, and write elsewhere', async () => {
   for (const xml of await shown('current-user-privilege-set', 'DAV:', '/closed/a')) {
     expect(xml).toContain('<D:privilege><D:read/></D:privilege>');
     expect(xml).not.toMatch(/<D:(write|bind|unbind)/);
@@ -118,7 +118,7 @@ test('current-user-privilege-set names reading alone where the user may only rea
     expect(xml).toMatch(/<D:read\/>.*<D:write\/>.*<D:unbind\/>/);
 });
 
-test('no lock is offered where the user may only read, and permissions has only the letter of reading', async () => {
+test('a read-only user is offered no lock, and permissions has only the letter G', async () => {
   for (const xml of await shown('supportedlock', 'DAV:', '/closed/a')) {
     expect(xml).toContain('<D:supportedlock/>');
     expect(xml).not.toContain('lockentry');

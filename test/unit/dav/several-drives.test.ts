@@ -126,7 +126,7 @@ describe('two drives of a user', () => {
     expect(contentIn(home, '/d.txt')).toBe('at home');
   });
 
-  test('a lock is the drive’s own, protects it, and is shown below its folder', async () => {
+  test('a lock in one drive protects the file there, and has its root below that drive’s folder', async () => {
     const token = await lockToken('/home/sub/b.txt');
     expect((await home.state.locks.within(0, path('/'))).map(({ root }) => root)).toEqual(['/sub/b.txt']);
     expect(await work.state.locks.within(0, path('/'))).toEqual([]);
@@ -152,7 +152,7 @@ describe('two drives of a user', () => {
     expect(refused.text).toContain('403 Forbidden');
   });
 
-  test('one of them can be read-only', async () => {
+  test('one of two drives can be read-only', async () => {
     await dav.close();
     dav = await serve([
       ['/Work', work, '/', true],
@@ -181,7 +181,7 @@ describe('a root folder of a user', () => {
     expect(await statusOf('DELETE', '/')).toBe(403);
   });
 
-  test('locks are the drive’s: what another user locks above is locked, and shown at the top', async () => {
+  test('PUT below a lock that another user holds above the root folder answers 423 with the lock root /', async () => {
     const whole = await startDav({ wrap: () => ({ files: work.files, state: work.state }) });
     expect(await statusOf('PUT', '/c.txt', {}, 'of ann')).toBe(201);
     const locked = await whole.send('LOCK', '/People', { body: LOCK_BODY, user: 'bob' });

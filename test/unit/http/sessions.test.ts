@@ -30,7 +30,7 @@ describe('sessions', () => {
     expect(sessions.use(id)).toBeUndefined();
   });
 
-  test('a session ends after a day without a request, and each request begins that day anew', async () => {
+  test('a session ends after a day without a request, and each request restarts that day', async () => {
     const id = sessions.start(ann);
     await clock.advance(DAY_MS - 1);
     expect(sessions.use(id)).toEqual(ann);
@@ -40,7 +40,7 @@ describe('sessions', () => {
     expect(sessions.use(id)).toBeUndefined();
   });
 
-  test('a session ends seven days after its sign-in, however much it is used', async () => {
+  test('a session ends seven days after its sign-in, even when it is in use', async () => {
     const id = sessions.start(ann);
     for (let hours = 0; hours < 7 * 24 - 1; hours += 1) {
       await clock.advance(HOUR_MS);
@@ -50,13 +50,13 @@ describe('sessions', () => {
     expect(sessions.use(id)).toBeUndefined();
   });
 
-  test('the time in which the machine was suspended counts', () => {
+  test('the idle time of a session includes the time when the machine was suspended', () => {
     const id = sessions.start(ann);
     clock.stepWall(DAY_MS);
     expect(sessions.use(id)).toBeUndefined();
   });
 
-  test('an ended session has no user any more, and the others of the user go on', () => {
+  test('an ended session has no user, and the user’s other sessions continue', () => {
     const [one, other] = [sessions.start(ann), sessions.start(ann)];
     sessions.end(one);
     expect([sessions.use(one), sessions.use(other)]).toEqual([undefined, ann]);
@@ -79,7 +79,7 @@ describe('sessions', () => {
     expect(ids.slice(50).filter((id) => !sessions.use(id))).toEqual([]);
   });
 
-  test('new users end the sessions of users who are gone or have another password, and move the others', () => {
+  test('a reload ends the sessions of users who were removed or have a new password, and keeps the others with their new user', () => {
     const [ofAnn, ofBob, ofEve] = [
       sessions.start(ann),
       sessions.start(bob),

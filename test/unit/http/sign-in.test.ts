@@ -97,14 +97,14 @@ describe('the sign-in page', () => {
     expect(answer).toContain(BASIC);
   });
 
-  test('a gateway without users shows no page, and its drive at once', async () => {
+  test('a gateway without users shows the drive and no sign-in page', async () => {
     const open = await gateway({ users: undefined });
     expect(await ask(open, 'GET', '/', NAVIGATION)).toContain('for undefined');
     expect(statusOf(await ask(open, 'GET', '/.davgate/sign-in', NAVIGATION))).toBe(404);
     expect(statusOf(await signIn(open, RIGHT))).toBe(404);
   });
 
-  test('a browser that follows a link of another site is led on by a page of this one, which carries its cookie', async () => {
+  test('a browser that follows a link of another site gets a page that opens the address again with the cookie', async () => {
     const drive = await gateway();
     const foreign = 'Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n';
     const answer = await ask(drive, 'GET', '/a&b/', NAVIGATION + foreign);
@@ -252,7 +252,7 @@ describe('a session', () => {
     expect(statusOf(await ask(drive, method, '/', cookie))).toBe(200);
   });
 
-  test('the token may be in the query, for the form that downloads an archive', async () => {
+  test('the CSRF token may be in the query, for the form that downloads an archive', async () => {
     const drive = await gateway();
     const { cookie, token } = await session(drive);
     const target = `/?csrf=${token.slice('X-CSRF-Token: '.length).trim()}`;
@@ -266,7 +266,7 @@ describe('a session', () => {
     for (const method of ['GET', 'PUT']) expect(statusOf(await ask(drive, method, '/a', lines))).toBe(401);
   });
 
-  test('a Basic login needs no token, also beside a cookie', async () => {
+  test('a change with a Basic login needs no CSRF token, even with a cookie', async () => {
     const drive = await gateway();
     const { cookie } = await session(drive);
     expect(await ask(drive, 'PUT', '/a', cookie + ANN_HEADER)).toContain('for ann token=;');
@@ -284,7 +284,7 @@ describe('a session', () => {
     }
   });
 
-  test('signing out ends the session at the gateway, and needs its token', async () => {
+  test('signing out ends the session at the gateway, and needs its CSRF token', async () => {
     const drive = await gateway();
     const { cookie, token } = await session(drive);
     expect(statusOf(await ask(drive, 'POST', '/.davgate/sign-out', cookie))).toBe(401);
@@ -299,7 +299,7 @@ describe('a session', () => {
     });
   });
 
-  test('a page of another origin cannot sign its visitor out: not by the cookie, and not by replacing it', async () => {
+  test('a page of another origin can sign a user out neither with the cookie nor by replacing it', async () => {
     const drive = await gateway({ crossOrigins: ['http://app.x'] });
     const { cookie, token } = await session(drive);
     const allowed = 'Origin: http://app.x\r\nSec-Fetch-Site: same-site\r\nSec-Fetch-Mode: cors\r\n';
@@ -308,7 +308,7 @@ describe('a session', () => {
     expect(statusOf(await ask(drive, 'GET', '/', cookie))).toBe(200);
   });
 
-  test('an idle session ends after a day', async () => {
+  test('a session without a request for a day ends', async () => {
     const clock = new ManualClock();
     const drive = await gateway({ clock });
     const { cookie } = await session(drive);
@@ -329,7 +329,7 @@ describe('a session', () => {
     expect(statusOf(await ask(drive, 'GET', '/', ofBob))).toBe(401);
   });
 
-  test('health details are for a session, and an ended one still gets the bare answer', async () => {
+  test('a session gets the details of the health check, and a cookie without a session only the bare answer', async () => {
     const drive = await gateway({ health: () => ({ journalFiles: 7 }) });
     const { cookie } = await session(drive);
     const outside = 'X-Forwarded-For: 192.0.2.1\r\n';

@@ -47,7 +47,7 @@ test('without a built application there is none', () => {
   expect(openWebApp(join(temporaryFolder(), 'missing'))).toBeUndefined();
 });
 
-test('the page names its own path, escaped, and has another entity tag under each', () => {
+test('the page contains its base path, escaped, and has a different entity tag for each base path', () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'index.html'), '<html data-base="{{base}}"><script src="{{base}}/app.js">');
   const app = openWebApp(folder);
