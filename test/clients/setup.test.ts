@@ -144,7 +144,7 @@ test('davgate setup without a terminal ends with exit code 2 and names the page 
   const { code, output } = await runProgram(['setup'], environment);
   expect([code, output]).toEqual([
     2,
-    expect.stringMatching(/^davgate: setup: asks questions.*config\.md\)\n$/),
+    expect.stringMatching(/^davgate: setup: needs a terminal.*config\.md\)\n$/),
   ]);
 });
 
