@@ -39,7 +39,7 @@ export const changes: Route = {
     const start = clock.instant();
     const send = (text: string) => exchange.write(Buffer.from(text));
     try {
-      response.writeHead(200, {
+      exchange.writeHead(200, {
         'Content-Type': 'text/event-stream',
         'Cache-Control': 'no-store',
         'X-Content-Type-Options': 'nosniff',

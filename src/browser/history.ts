@@ -24,7 +24,6 @@ export const version: Route = {
     const file = await drive.history.version(input.path('path'), input.text('rev'), signal);
     const headers = {
       'Content-Type': 'application/octet-stream',
-      'Content-Length': file.sizeBytes,
       'Content-Disposition': 'attachment',
       'Content-Security-Policy': 'sandbox',
       'X-Content-Type-Options': 'nosniff',
@@ -33,11 +32,11 @@ export const version: Route = {
     const { response } = exchange;
     for await (const piece of drive.history.read(file, signal)) {
       // With the first bytes: until then a failure can be answered with its own status.
-      if (!response.headersSent) response.writeHead(200, headers);
+      if (!response.headersSent) exchange.writeHead(200, headers, file.sizeBytes);
       await exchange.write(piece);
       signal.throwIfAborted();
     }
-    if (!response.headersSent) response.writeHead(200, headers);
+    if (!response.headersSent) exchange.writeHead(200, headers, file.sizeBytes);
     response.end();
   },
 };
@@ -91,10 +90,10 @@ export const undelete: Route = {
  * program that took the lock knows. Throws `DavError` 423.
  */
 function unlessLocked<T>(
-  { exchange, user, drive, clock, signal }: Context,
+  { user, drive, clock, exchange }: Context,
   change: Change,
   work: () => Promise<T>,
 ): Promise<T> {
-  const request = { exchange, principal: user ?? '', drive, clock, signal };
+  const request = { principal: user ?? '', drive, clock, exchange };
   return withRequestLock(request, { tokens: new Set() }, [change], work);
 }

@@ -28,7 +28,7 @@ export const keptWrite: Route = {
     const { response } = exchange;
     const name = found.write.path?.split('/').at(-1) ?? 'lost';
     const begin = () =>
-      response.writeHead(200, {
+      exchange.writeHead(200, {
         'Content-Type': 'application/octet-stream',
         'Content-Length': found.write.sizeBytes,
         'Content-Disposition': `attachment; ${fileNameOf(name)}`,

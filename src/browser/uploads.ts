@@ -69,7 +69,7 @@ function storing(
     const entry = await drive.files.statForWrite(path, { isPinned: false }, signal);
     if (entry?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
     if (entry && options.mode.if === 'absent') throw new FileError('changed', `${path} exists already`);
-    const request = { exchange, principal: user ?? '', drive, clock, signal };
+    const request = { exchange, principal: user ?? '', drive, clock };
     const changes = [{ path, membership: !entry }];
     await withRequestLock(request, { tokens: new Set() }, changes, (lock) =>
       drive.files.write(path, untilUnbroken(body, lock), options, signal),

@@ -149,7 +149,7 @@ async function send(
       : { name: `${path}/`, modifiedMs, sizeBytes: 0, bytes: nothing };
   });
   const begin = () =>
-    response.writeHead(200, {
+    exchange.writeHead(200, {
       'Content-Type': ZIP_TYPE,
       'Content-Length': zipSizeBytes(entries),
       'Content-Disposition': `attachment; ${fileNameOf(name)}`,

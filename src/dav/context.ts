@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Files } from '../drive/files.ts';
+import type { Entry, Files } from '../drive/files.ts';
 import type { RequestState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -20,8 +20,6 @@ export interface Context {
   readonly exchange: Exchange;
   /** The request of `exchange`, which reads its body. */
   readonly request: IncomingMessage;
-  /** The signal of `exchange`. */
-  readonly signal: AbortSignal;
   /** The path in the request line, decoded once. */
   readonly path: Path;
   /** The path in the request line ends with a slash. */
@@ -33,6 +31,11 @@ export interface Context {
   readonly log: Log;
   readonly randomUuid: () => string;
   readonly xml: XmlReader;
+}
+
+/** Returns the entry at the request's path: at once when the drive knows it. */
+export function entryHere({ drive, path, exchange }: Context): Entry | Promise<Entry | undefined> {
+  return drive.files.known(path) ?? drive.files.stat(path, exchange.signal);
 }
 
 /** Answers the request. Throws `FileError` or `DavError` to refuse it. */

@@ -4,8 +4,8 @@ import type { BasePath } from '../util/base-path.ts';
 /** One HTTP request and its answer, as far as the protocol needs them. The HTTP server owns both. */
 export interface Exchange {
   readonly request: IncomingMessage;
-  /** Answers that are made while they are sent are written here; all others go through `answer`. */
-  readonly response: ServerResponse;
+  /** Answers that are made while they are sent are written here after `writeHead`; all others go through `answer`. */
+  readonly response: Omit<ServerResponse, 'writeHead' | 'setHeader' | 'removeHeader'>;
   /** Identifies the request in the log and in answers about internal errors. */
   readonly requestId: string;
   /** The request target without the path below which the server serves; with it, if the request is outside. */
@@ -23,6 +23,12 @@ export interface Exchange {
   readonly announcedBytes: number | undefined;
   /** Streams the request's body, once. The first read sends `100 Continue` to a client that waits for it. */
   body(): AsyncIterable<Uint8Array>;
+  /** Returns the body if all of it has come; otherwise `undefined`, and `body` reads it. */
+  bodyHere(): Promise<Uint8Array | undefined>;
+  /** Adds a header field to the answer, whatever that answer will be, in place of one of the same name. */
+  setHeader(name: string, value: string): void;
+  /** Begins an answer. `bodyBytes` is its `Content-Length`. */
+  writeHead(status: number, headers: Readonly<OutgoingHttpHeaders>, bodyBytes?: number): void;
   /** Sends a complete answer and adds its length. The request's body may still be unread. */
   answer(answer: {
     readonly status: number;

@@ -67,7 +67,7 @@ export function createDavHandler({
   const methods = createMethods(clock, listingBytesMax, folderPage);
   const xml = new XmlReader();
   return async (exchange, { user: principal = '', drive }) => {
-    const { request, signal } = exchange;
+    const { request } = exchange;
     try {
       const method = methodOf(methods, request);
       const { path, hasTrailingSlash } = urlOf(exchange);
@@ -77,7 +77,6 @@ export function createDavHandler({
       await method.run({
         exchange,
         request,
-        signal,
         path,
         hasTrailingSlash,
         principal,

@@ -51,6 +51,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Treats unescaped bytes beyond ASCII, which Node delivers as one character each, as UTF-8 too. */
 function decodeSegment(segment: string): string {
+  if (UNRESERVED.test(segment)) return segment;
   const bytes = segment.replace(ESCAPE, (_, digits: string | undefined) => {
     if (digits === undefined)
       throw new DavError(
@@ -97,6 +98,8 @@ export function hrefOf({ prefix }: Pick<Addressed, 'prefix'>, path: Path, isColl
  * Zotero drop rows whose href does not start with the URL they asked for, and macOS asks in NFD.
  */
 export function requestHref({ prefix, target }: Addressed, path: Path, isCollection: boolean): string {
+  if ((target === path || target === `${path}/`) && PLAIN.test(path))
+    return isCollection && path.length > 1 ? `${prefix}${path}/` : `${prefix}${path}`;
   const names = namesInTarget(target);
   // A proxy may have rewritten the target.
   const isSame = names !== undefined && isPathOf(names, path);
@@ -125,6 +128,9 @@ function isPathOf(names: readonly string[], path: Path): boolean {
     throw error;
   }
 }
+
+/** Paths of these characters are their own href. */
+const PLAIN = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/]*$/;
 
 /** Names of these characters need no escape. */
 const UNRESERVED = /^[A-Za-z0-9\-._~!$&'()*+,;=:@]*$/;

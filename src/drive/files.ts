@@ -67,6 +67,11 @@ export interface FreeSpace {
  * sees the effects of all acknowledged calls. All methods may be called in parallel.
  */
 export interface Files {
+  /**
+   * Returns the entry at `path` if it is in memory and certain; otherwise `undefined`, and `stat` finds the entry or its
+   * absence. Saves most requests a wait.
+   */
+  known(path: Path): Entry | undefined;
   /** Returns the entry at `path`, without a call while the change feed is alive and the parent is cached. */
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined>;
   /**
@@ -86,6 +91,8 @@ export interface Files {
   list(folder: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing>;
   /** Lists every folder at and below `folder`, parents first; for depth infinity. */
   walk(folder: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): AsyncIterable<Listing>;
+  /** Returns all bytes of exactly this revision, checked, if they are in memory; most often `undefined`. */
+  inMemory(file: FileEntry): Uint8Array | undefined;
   /**
    * Reads bytes of exactly this revision; without `range`, all of them. A piece is valid until the next one is asked
    * for. The bytes end early only by throwing, and a whole read ends only with the right content hash. Ending the

@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import type { Refusal } from './exchange.ts';
+import type { Exchange, Refusal } from './exchange.ts';
 
 /** Methods and headers that an allowed page may use. */
 const METHODS = 'COPY, DELETE, GET, HEAD, LOCK, MKCOL, MOVE, OPTIONS, PROPFIND, PROPPATCH, PUT, UNLOCK';
@@ -74,31 +74,24 @@ export function isPreflight(request: IncomingMessage): boolean {
 }
 
 /** Answers 200, because some clients take 204 for a refusal. Without the CORS headers the answer is a refusal. */
-export function answerPreflight(
-  request: IncomingMessage,
-  response: ServerResponse,
-  origins: readonly string[],
-): void {
-  if (allowOrigin(request, response, origins)) {
-    const wanted = request.headers['access-control-request-headers'] ?? '';
-    response.setHeader('Access-Control-Allow-Methods', METHODS);
-    response.setHeader('Access-Control-Max-Age', MAX_AGE_SECONDS);
-    if (HEADER_NAMES.test(wanted)) response.setHeader('Access-Control-Allow-Headers', wanted);
-  }
-  response.writeHead(200, { 'Content-Length': 0 }).end();
+export function answerPreflight(exchange: Exchange, origins: readonly string[]): Promise<void> {
+  const isAllowed = allowOrigin(exchange, origins);
+  const wanted = exchange.request.headers['access-control-request-headers'] ?? '';
+  const headers = {
+    'Access-Control-Allow-Methods': METHODS,
+    'Access-Control-Max-Age': MAX_AGE_SECONDS,
+    ...(HEADER_NAMES.test(wanted) && { 'Access-Control-Allow-Headers': wanted }),
+  };
+  return exchange.answer({ status: 200, headers: isAllowed ? headers : {}, body: undefined });
 }
 
 /** Lets pages of `origins` read the answer. Returns whether the request comes from one of them. */
-export function allowOrigin(
-  request: IncomingMessage,
-  response: ServerResponse,
-  origins: readonly string[],
-): boolean {
-  const { origin } = request.headers;
-  if (origins.length > 0) response.setHeader('Vary', 'Origin');
+export function allowOrigin(exchange: Exchange, origins: readonly string[]): boolean {
+  const { origin } = exchange.request.headers;
+  if (origins.length > 0) exchange.setHeader('Vary', 'Origin');
   if (origin === undefined || !origins.includes(origin)) return false;
-  response.setHeader('Access-Control-Allow-Origin', origin);
-  response.setHeader('Access-Control-Expose-Headers', READABLE_HEADERS);
-  response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
+  exchange.setHeader('Access-Control-Allow-Origin', origin);
+  exchange.setHeader('Access-Control-Expose-Headers', READABLE_HEADERS);
+  exchange.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
   return true;
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { onAbort } from '../util/abort.ts';
-import { type BasePath, partAbove, pathBelow } from '../util/base-path.ts';
+import { type BasePath, partAbove } from '../util/base-path.ts';
 import type { Clock, Instant } from '../util/clock.ts';
 import { Alarm } from '../util/wait.ts';
 import type { Forwarded } from './forwarded.ts';
+import { pathOfTarget, queryOfTarget, targetBelow } from './request-target.ts';
 
 /** Maximum size of an unwanted body that is read to its end, so that the connection can be used again, in bytes. */
 export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
@@ -48,6 +49,8 @@ export function newRequestId(): string {
   return randomUUID().replaceAll('-', '');
 }
 
+type HeaderFields = Readonly<Record<string, string>>;
+
 export interface ExchangeOptions {
   readonly forwarded: Forwarded;
   /** Whether the client speaks https, with us or with a trusted proxy. */
@@ -57,12 +60,12 @@ export interface ExchangeOptions {
   /** The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   readonly clock: Clock;
+  /** Returns the header fields of every answer. */
+  readonly headers: (exchange: Exchange) => HeaderFields;
 }
 
 /** One HTTP request to the gateway or the service, and its answer. */
 export class Exchange {
-  /** Identifies this request in the log and to the client. */
-  readonly requestId = newRequestId();
   /** The request target without the base path; with it, if the request is outside. */
   readonly target: string;
   /** The path of `target`, still percent-encoded. */
@@ -80,8 +83,6 @@ export class Exchange {
   /** Whether the client speaks https, with us or with a trusted proxy. */
   readonly isSecure: boolean;
   readonly start: Instant;
-  /** The request's only signal: aborted with `ClientGone` when the connection ends before the answer is sent. */
-  readonly signal: AbortSignal;
   /** Resolves when the answer is sent or the connection has ended. */
   readonly ended: Promise<void>;
   /** The owner of the valid credentials in the request: a user's name, or an account's or app's id. */
@@ -90,16 +91,23 @@ export class Exchange {
   isMonitoring = false;
   readonly #clock: Clock;
   readonly #sentBeforeBytes: number;
-  readonly #gone = new AbortController();
-  readonly #end: () => void;
+  readonly #headersOf: ExchangeOptions['headers'];
+  #end: () => void = () => {};
   #isSent = false;
+  /** Whether all of the body was taken from Node. */
+  #isBodyTaken = false;
+  #isGone = false;
+  #requestId: string | undefined;
+  #gone: AbortController | undefined;
+  /** Header fields that the answer gets beside its own. */
+  #fields: HeaderFields | undefined;
   #awaitsContinue: boolean;
   #query: URLSearchParams | undefined;
 
   constructor(
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
-    { forwarded, isSecure, basePath, expectsContinue, clock }: ExchangeOptions,
+    { forwarded, isSecure, basePath, expectsContinue, clock, headers }: ExchangeOptions,
   ) {
     const target = request.url ?? '/';
     const below = targetBelow(basePath, target);
@@ -114,24 +122,38 @@ export class Exchange {
     this.forwardedHosts = forwarded.hosts;
     this.isSecure = isSecure;
     this.start = clock.instant();
-    this.signal = this.#gone.signal;
+    this.#headersOf = headers;
     this.#clock = clock;
     this.#sentBeforeBytes = request.socket.bytesWritten;
     this.#awaitsContinue = expectsContinue;
-    let end = (): void => undefined;
     this.ended = new Promise<void>((resolve) => {
-      end = resolve;
+      this.#end = resolve;
     });
-    this.#end = end;
     // Without a listener, a connection that is reset would end the process.
-    request.on('error', () => undefined);
-    response.on('error', () => undefined);
+    request.on('error', ignoreError);
+    response.on('error', ignoreError);
     // Node emits "finish" even if the connection breaks. Prepended, because Node closes the connection in its own listener.
     response.prependOnceListener('finish', () => {
       this.#isSent = !request.socket.destroyed;
     });
     response.once('close', () => this.close());
     if (expectsContinue) this.#continueWhenRead();
+  }
+
+  /** Identifies this request in the log and to the client. */
+  get requestId(): string {
+    this.#requestId ??= newRequestId();
+    return this.#requestId;
+  }
+
+  /**
+   * The request's only signal: aborted with `ClientGone` when the connection ends before the answer is sent. Made for the
+   * first caller, because a request that is answered from memory needs none.
+   */
+  get signal(): AbortSignal {
+    this.#gone ??= new AbortController();
+    if (this.#isGone && !this.#gone.signal.aborted) this.#gone.abort(clientGone());
+    return this.#gone.signal;
   }
 
   get isChunked(): boolean {
@@ -169,7 +191,8 @@ export class Exchange {
 
   /** Ends the exchange when its connection has ended. Node emits no event on a response queued behind another. */
   close(): void {
-    if (!this.#isSent) this.#gone.abort(new ClientGone('the client has gone'));
+    this.#isGone = !this.#isSent;
+    if (this.#isGone) this.#gone?.abort(clientGone());
     this.#end();
   }
 
@@ -180,12 +203,45 @@ export class Exchange {
   async *body(): AsyncGenerator<Uint8Array> {
     const { request } = this;
     try {
-      if (this.#isBodyHere) yield* this.#wholeBody();
-      else yield* request.iterator({ destroyOnReturn: false });
+      const whole = this.#takeBodyHere();
+      if (whole) return yield whole;
+      yield* request.iterator({ destroyOnReturn: false });
     } catch (error) {
       throw new ClientGone('the connection broke in the middle of the body', { cause: error });
     }
     if (!request.complete) throw new ClientGone('the connection ended in the middle of the body');
+  }
+
+  /** Returns the body if all of it came with the header, like most short ones; otherwise `undefined`, and `body` reads it. */
+  async bodyHere(): Promise<Uint8Array | undefined> {
+    // Node parses the body after the handler of the request has returned.
+    await undefined;
+    return this.#takeBodyHere();
+  }
+
+  /** Adds a header field to the answer, whatever that answer will be, in place of one of the same name. */
+  setHeader(name: string, value: string): void {
+    this.#fields = { ...this.#common, [name]: value };
+  }
+
+  removeHeader(name: string): void {
+    const { [name]: _, ...others } = this.#common;
+    this.#fields = others;
+  }
+
+  /** Takes back what `setHeader` and `removeHeader` did. */
+  resetHeaders(): void {
+    this.#fields = undefined;
+  }
+
+  /** Begins the answer. Call it in place of the response's own method, which lacks the fields of `setHeader`. */
+  writeHead(status: number, headers: Readonly<OutgoingHttpHeaders>, bodyBytes?: number): void {
+    // Node needs half the time for a list of names and values that it needs for an object made from several.
+    const list: OutgoingHttpHeader[] = [];
+    addFields(list, this.#common);
+    addFields(list, headers);
+    if (bodyBytes !== undefined) list.push('Content-Length', bodyBytes);
+    this.response.writeHead(status, list);
   }
 
   /**
@@ -194,10 +250,11 @@ export class Exchange {
    */
   async answer({ status, headers, body }: Answer): Promise<void> {
     const { request, response } = this;
-    const hasUnread = !request.complete || request.readableLength > 0;
+    const hasUnread = !this.#isBodyTaken && (!request.complete || request.readableLength > 0);
     const awaitsContinue = this.#awaitsContinue;
-    if (!request.complete && (awaitsContinue || !this.#isBodySmall)) response.shouldKeepAlive = false;
-    response.writeHead(status, { ...headers, ...lengthOf(status, body) });
+    if (hasUnread && !request.complete && (awaitsContinue || !this.#isBodySmall))
+      response.shouldKeepAlive = false;
+    this.writeHead(status, headers, lengthOf(status, body));
     const isHead = request.method === 'HEAD';
     if (isContent(body)) await this.#send(body, isHead);
     else if (!isHead && body && hasUnread) response.write(body);
@@ -234,20 +291,21 @@ export class Exchange {
     this.response.destroy();
   }
 
-  /** Whether all of the body came with the header, like most short ones. */
-  get #isBodyHere(): boolean {
-    const { request } = this;
-    if (this.isChunked || this.#awaitsContinue) return false;
-    return request.readableLength > 0 && request.readableLength === this.announcedBytes;
+  get #common(): HeaderFields {
+    this.#fields ??= this.#headersOf(this);
+    return this.#fields;
   }
 
-  /** Yields the body in one piece; Node's iterator would cost more than all the rest of reading it. */
-  async *#wholeBody(): AsyncGenerator<Uint8Array> {
+  /** Returns the body in one piece, if it is here; Node's iterator would cost more than all the rest of reading it. */
+  #takeBodyHere(): Uint8Array | undefined {
     const { request } = this;
-    const over = new Promise((resolve) => request.once('end', resolve).once('close', resolve));
-    yield request.read();
+    if (this.isChunked || this.#awaitsContinue) return undefined;
+    if (request.readableLength === 0 || request.readableLength !== this.announcedBytes) return undefined;
+    const bytes = request.read();
+    this.#isBodyTaken = true;
+    // Its end, which Node finds a moment later, must not wait for a reader.
     request.resume();
-    await over;
+    return bytes;
   }
 
   get #isBodySmall(): boolean {
@@ -299,28 +357,23 @@ export function isContent(body: Answer['body']): body is Content {
   return typeof body === 'object' && 'bytes' in body;
 }
 
-function lengthOf(status: number, body: Answer['body']): { readonly 'Content-Length'?: number } {
-  if (status === 204 || status === 304) return {};
-  return { 'Content-Length': isContent(body) ? body.sizeBytes : Buffer.byteLength(body ?? '') };
+function lengthOf(status: number, body: Answer['body']): number | undefined {
+  if (status === 204 || status === 304) return undefined;
+  return isContent(body) ? body.sizeBytes : Buffer.byteLength(body ?? '');
 }
 
-/** Returns the path of a request line, still percent-encoded, without the query and a proxy's scheme and host. */
-export function pathOfTarget(target: string): string {
-  const path = /^[^?#]*/.exec(target)?.[0] ?? '';
-  return path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?=\/|$)/i, '') || '/';
+function addFields(list: OutgoingHttpHeader[], fields: Readonly<OutgoingHttpHeaders>): void {
+  for (const name in fields) {
+    const value = fields[name];
+    if (value !== undefined) list.push(name, value);
+  }
 }
 
-/** Takes the base path off a request line; `undefined` outside of it. `OPTIONS *` is about all that is served. */
-function targetBelow(base: BasePath, target: string): string | undefined {
-  if (base === '' || target === '*') return target;
-  const below = pathBelow(base, pathOfTarget(target));
-  return below && below + (/[?#].*$/.exec(target)?.[0] ?? '');
+function clientGone(): ClientGone {
+  return new ClientGone('the client has gone');
 }
 
-/** Returns the query of a request line, without the question mark. */
-export function queryOfTarget(target: string): string {
-  return /^[^?#]*\?([^#]*)/.exec(target)?.[1] ?? '';
-}
+function ignoreError(): void {}
 
 /** Reads and discards the rest of the body. Stops at the limits, or when the client has gone. */
 async function discardBody(request: IncomingMessage, clock: Clock): Promise<void> {

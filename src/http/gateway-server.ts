@@ -15,12 +15,13 @@ import {
   isPreflight,
   RESOURCE_POLICY,
 } from './cross-site.ts';
-import { type Exchange, pathOfTarget, type Refusal } from './exchange.ts';
+import type { Exchange, Refusal } from './exchange.ts';
 import { LISTENER_LIMITS, type ListenerLimits } from './limits.ts';
 import type { OpenRoute } from './link-proxy.ts';
 import type { Metrics } from './metrics.ts';
 import { type Health, type Monitored, monitoringAnswer } from './monitoring.ts';
 import type { CertificateFiles } from './node-server.ts';
+import { pathOfTarget } from './request-target.ts';
 import { startServer } from './server.ts';
 import { Sessions } from './sessions.ts';
 import { SignIn } from './sign-in.ts';
@@ -175,7 +176,7 @@ interface AdmissionRules extends Monitored {
 
 /** Answers health checks, scrapes and shared links, refuses requests without a valid login, and hands on the rest. */
 async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
-  const { request, response } = exchange;
+  const { request } = exchange;
   const needsLogin = rules.credentials !== undefined;
   const isOwn = isReserved(exchange.path);
   // Behind a login, only addresses that need none are in danger from a foreign host.
@@ -190,8 +191,8 @@ async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
   const opened = isOwn ? rules.openRoute?.(exchange) : undefined;
   if (opened) return opened;
   if (concernsPages(request, rules.crossOrigins)) {
-    if (isPreflight(request)) return answerPreflight(request, response, rules.crossOrigins);
-    allowOrigin(request, response, rules.crossOrigins);
+    if (isPreflight(request)) return answerPreflight(exchange, rules.crossOrigins);
+    allowOrigin(exchange, rules.crossOrigins);
     const refusal = crossSiteRefusal(request, rules.crossOrigins) ?? codeRefusal(request);
     if (refusal) return exchange.refuse(refusal);
   }
@@ -254,6 +255,8 @@ async function loginOf(
  * count as one, as everywhere in the drive.
  */
 function isReserved(path: string): boolean {
+  // Nearly all paths: they need no decoding.
+  if (!/^\/*[.%]/.test(path)) return false;
   const first = path.split('/').find((name) => name !== '') ?? '';
   try {
     return decodeURIComponent(first).toLowerCase() === '.davgate';

@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request as sendRequest } from 'node:http';
 import type { Log } from '../util/log.ts';
-import { type Exchange, queryOfTarget } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
+import { queryOfTarget } from './request-target.ts';
 
 /** The gateway serves shared links below this path; the rest of a link's path is the service's. */
 export const LINKS_PATH = '/.davgate';
@@ -23,11 +24,11 @@ export type OpenRoute = (exchange: Exchange) => Promise<void> | undefined;
  */
 export function createLinkProxy(serviceUrl: string, log: Log): OpenRoute {
   return (exchange) => {
-    const { path, request, response } = exchange;
+    const { path, request } = exchange;
     const inner = path.startsWith(LINKS_PATH) ? path.slice(LINKS_PATH.length) : '';
     if (!SERVED.test(inner) || !METHODS.has(request.method ?? '')) return undefined;
     // The service decides which of its pages other sites may embed.
-    response.removeHeader('Cross-Origin-Resource-Policy');
+    exchange.removeHeader('Cross-Origin-Resource-Policy');
     const query = queryOfTarget(request.url ?? '/');
     return forward(exchange, `${serviceUrl}${inner}${query && `?${query}`}`, log);
   };

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { isLoopback } from '../util/networks.ts';
 import type { Exchange } from './exchange.ts';
 import { METRICS_CONTENT_TYPE, type Metrics } from './metrics.ts';
@@ -22,8 +22,8 @@ export interface Monitored {
 /** The answer to a health check or a scrape. */
 export interface MonitoringAnswer {
   /** The part that needs no login; `undefined`: a login is needed. */
-  readonly open: (() => void | Promise<void>) | undefined;
-  readonly whole: () => void | Promise<void>;
+  readonly open: (() => Promise<void>) | undefined;
+  readonly whole: () => Promise<void>;
 }
 
 /**
@@ -32,19 +32,20 @@ export interface MonitoringAnswer {
  * serves: monitors and container platforms ask from addresses and under names that nobody configured.
  */
 export function monitoringAnswer(
-  { request, response, path, address }: Exchange,
+  exchange: Exchange,
   { health, metrics, isDraining }: Monitored,
   { needsLogin, hasForeignHost }: { readonly needsLogin: boolean; readonly hasForeignHost: boolean },
 ): MonitoringAnswer | undefined {
+  const { request, path, address } = exchange;
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
   const isHere = !hasForeignHost && isLocal(address, request);
   if (path === HEALTH_PATH) {
-    const whole = () => answerHealth(response, isDraining(), health());
-    const bare = () => answerHealth(response, isDraining(), {});
+    const whole = () => answerHealth(exchange, isDraining(), health());
+    const bare = () => answerHealth(exchange, isDraining(), {});
     return { open: isHere || (!needsLogin && !hasForeignHost) ? whole : bare, whole };
   }
   if (path !== METRICS_PATH || !metrics) return undefined;
-  const whole = () => answerMetrics(response, metrics);
+  const whole = () => answerMetrics(exchange, metrics);
   return { open: isHere ? whole : undefined, whole };
 }
 
@@ -64,20 +65,15 @@ function isLocal(address: string, { headers }: IncomingMessage): boolean {
 }
 
 /** Answers 200 while requests are welcome, 503 while the gateway drains. */
-function answerHealth(response: ServerResponse, isDraining: boolean, health: Health): void {
+function answerHealth(exchange: Exchange, isDraining: boolean, health: Health): Promise<void> {
   const body = JSON.stringify({ ...health, status: isDraining ? 'draining' : 'ok' });
-  send(response, isDraining ? 503 : 200, 'application/json', body);
+  return send(exchange, isDraining ? 503 : 200, 'application/json', body);
 }
 
-async function answerMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {
-  send(response, 200, METRICS_CONTENT_TYPE, await metrics.text());
+async function answerMetrics(exchange: Exchange, metrics: Metrics): Promise<void> {
+  await send(exchange, 200, METRICS_CONTENT_TYPE, await metrics.text());
 }
 
-function send(response: ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, {
-    'Content-Type': type,
-    'Content-Length': Buffer.byteLength(body),
-    'Cache-Control': 'no-store',
-  });
-  response.end(body);
+function send(exchange: Exchange, status: number, type: string, body: string): Promise<void> {
+  return exchange.answer({ status, headers: { 'Content-Type': type, 'Cache-Control': 'no-store' }, body });
 }

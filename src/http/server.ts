@@ -39,8 +39,8 @@ export interface ServerOptions {
   readonly basePath?: BasePath;
   readonly clock: Clock;
   readonly log: Log;
-  /** Header fields of every answer, also to a malformed request. */
-  readonly headers?: (requestId: string) => Readonly<Record<string, string>>;
+  /** Returns the header fields of every answer, also to a malformed request. */
+  readonly headers?: (request: { readonly requestId: string }) => Readonly<Record<string, string>>;
   /** Answers a well-formed request; resolves when all work on it is done, also work that outlives the client. */
   readonly handle: (exchange: Exchange) => Promise<void>;
   /** Called when an exchange and its handler have ended, also if it was refused before `handle`. */
@@ -69,7 +69,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const { tls, limits, proxies, clock, log } = options;
   const server = createNodeServer(tls, limits);
   const connections = new Connections(server, { isTls: tls !== undefined, limits, proxies, clock, log });
-  const headersOf = options.headers ?? ((): Readonly<Record<string, string>> => ({}));
+  const headers = options.headers ?? ((): Readonly<Record<string, string>> => ({}));
   const drain = new Drain(server, connections, log);
   const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
     const connection = connections.of(request.socket);
@@ -84,9 +84,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       basePath: options.basePath ?? '',
       expectsContinue,
       clock,
+      headers,
     });
-    const headers = Object.entries(headersOf(exchange.requestId));
-    setHeaders(response, headers);
     const malformed = malformedRefusal(request) ?? (forwarded.prefix === undefined ? BAD_PREFIX : undefined);
     if (malformed) connection.isRefused = true;
     if (malformed || drain.isOn) response.shouldKeepAlive = false;
@@ -96,7 +95,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     } catch (error) {
       const { requestId } = exchange;
       log.error('internal error', { requestId, method: request.method, error: String(error) });
-      await answerFailure(exchange, headers);
+      await answerFailure(exchange);
     }
     await exchange.ended;
     options.handled?.(exchange);
@@ -107,7 +106,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   server.on('checkContinue', (request, response) => void serve(request, response, true));
   server.on('checkExpectation', (request, response) => void serve(request, response, true));
   const { headerBytesMax } = limits;
-  const newHeaders = () => headersOf(newRequestId());
+  const newHeaders = () => headers({ requestId: newRequestId() });
   refuseUnreadable(server, connections, { clock, log, headerBytesMax, headers: newHeaders });
   server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.connected?.(socket));
   if (options.socket) await listenOnSocket(server, options.socket);
@@ -149,18 +148,11 @@ function malformedRefusal({ rawHeaders, headers, httpVersion }: IncomingMessage)
   return undefined;
 }
 
-type HeaderField = readonly [name: string, value: string];
-
-function setHeaders(response: ServerResponse, headers: readonly HeaderField[]): void {
-  for (const [name, value] of headers) response.setHeader(name, value);
-}
-
 /** Answers 500 after a defect of ours; breaks the connection if an answer has begun. */
-async function answerFailure(exchange: Exchange, headers: readonly HeaderField[]): Promise<void> {
+async function answerFailure(exchange: Exchange): Promise<void> {
   const { response, requestId } = exchange;
   if (response.headersSent) return exchange.drop();
-  for (const name of response.getHeaderNames()) response.removeHeader(name);
-  setHeaders(response, headers);
+  exchange.resetHeaders();
   await exchange.refuse({ status: 500, text: `internal error; see davgate's log (request ${requestId})` });
 }
 

@@ -54,7 +54,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     tls,
     clock,
     log,
-    headers: (requestId) => ({ 'X-Dropbox-Request-Id': requestId }),
+    headers: ({ requestId }) => ({ 'X-Dropbox-Request-Id': requestId }),
     handle: (exchange) => serve(exchange, options),
   });
   return {

@@ -19,7 +19,7 @@ function checkedName(name: string): string {
   if (name.includes('/') || name.includes('\0'))
     throw new PathError(`the name ${JSON.stringify(name)} contains a slash or a NUL`);
   if (!name.isWellFormed()) throw new PathError('a name is not well-formed Unicode');
-  return name.normalize('NFC');
+  return ASCII.test(name) ? name : name.normalize('NFC');
 }
 
 /** Returns the path of these names, from the root down. Throws `PathError`. */

@@ -77,6 +77,14 @@ describe.each(DRIVERS)('block cache: $name', ({ name, open }) => {
     expect(Buffer.from(found ?? []).equals(bytes.subarray(70_000, 200_001))).toBe(true);
   });
 
+  test(`${name}: a block in memory is returned without a copy unless its buffer is used again`, async () => {
+    expect(cache.inMemory(small)).toBeUndefined();
+    cache.keep(small, Buffer.from('abc'));
+    expect(Buffer.from(cache.inMemory(small) ?? []).toString()).toBe('abc');
+    cache.keep(block, bytes, { buffer: { retain: () => {}, release: () => {} } });
+    expect(cache.inMemory(block)).toBeUndefined();
+  });
+
   test(`${name}: blocks with another content, index or size are other blocks`, async () => {
     cache.keep(small, Buffer.from('abc'));
     expect(cache.has({ ...small, content: 'other' })).toBe(false);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach } from 'vitest';
+import type { Exchange } from '../../src/http/exchange.ts';
 import {
   type Access,
   type GatewayServer,
@@ -43,13 +44,14 @@ interface ListeningOptions extends Partial<Omit<GatewayServerOptions, 'handle'>>
     request: IncomingMessage,
     response: ServerResponse,
     access: Access,
-    signal: AbortSignal,
+    exchange: Exchange,
   ) => Promise<void>;
 }
 
 /** Starts a listener on a free port, by default without authentication and with the answer "handled". */
 export async function listening({
-  handle = async (_request, response) => void response.end('handled'),
+  handle = (_request, _response, _access, exchange) =>
+    exchange.answer({ status: 200, headers: {}, body: 'handled' }),
   ...options
 }: ListeningOptions = {}): Promise<Listening> {
   const lines: { event: string; fields: LogFields }[] = [];
@@ -59,7 +61,7 @@ export async function listening({
     port: 0,
     users: undefined,
     ownNames: [HOST],
-    handle: ({ request: message, response, signal }, access) => handle(message, response, access, signal),
+    handle: (exchange, access) => handle(exchange.request, exchange.response, access, exchange),
     log: { info: note, warn: note, error: note },
     ...options,
   });

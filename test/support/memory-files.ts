@@ -91,6 +91,10 @@ export class MemoryFiles implements Files {
     return this.#held.has(keyOf(path));
   }
 
+  known(): undefined {}
+
+  inMemory(): undefined {}
+
   async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
     this.#begin('stat', signal);
     return this.#tree.get(path);

@@ -64,7 +64,7 @@ function answerBody(exchange: Pick<Exchange, 'answer'>, body: Buffer): Promise<v
  * or incomplete.
  */
 export async function sendMultistatus(
-  exchange: Pick<Exchange, 'answer' | 'response' | 'signal' | 'write'>,
+  exchange: Pick<Exchange, 'answer' | 'response' | 'signal' | 'write' | 'writeHead'>,
   pieces: AsyncIterable<Uint8Array>,
   { wholeLength }: { readonly wholeLength: number },
 ): Promise<Buffer | undefined> {
@@ -75,7 +75,7 @@ export async function sendMultistatus(
     waiting.push(piece);
     length += piece.length;
     if (length < wholeLength) continue;
-    if (!response.headersSent) response.writeHead(207, { 'Content-Type': XML_TYPE });
+    if (!response.headersSent) exchange.writeHead(207, { 'Content-Type': XML_TYPE });
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       signal.throwIfAborted();
       await exchange.write(next);

@@ -83,9 +83,9 @@ export function conditionsFailed(): DavError {
 }
 
 /** Throws `FileError` `parent-missing` (409) unless the parent of `path` is a folder. */
-export async function requireParent({ drive, signal }: Context, path: Path): Promise<void> {
+export async function requireParent({ drive, exchange }: Context, path: Path): Promise<void> {
   const folder = parentOf(path);
-  const parent = await drive.files.stat(folder, signal);
+  const parent = await drive.files.stat(folder, exchange.signal);
   if (parent?.kind !== 'folder')
     throw new FileError('parent-missing', `there is no folder ${folder}; create it first`);
 }
@@ -101,12 +101,12 @@ function validatorsIn(entry: Entry): Validators {
 
 /** Loads the state of the resource at `path`, whose entry may be among the `known` ones. */
 async function loadState(
-  { drive, clock, signal }: Context,
+  { drive, clock, exchange }: Context,
   path: Path,
   known: readonly Destination[],
 ): Promise<ResourceState> {
   const loaded = known.find((one) => keyOf(one.path) === keyOf(path));
-  const current = loaded ? loaded.entry : await drive.files.stat(path, signal);
+  const current = loaded ? loaded.entry : await drive.files.stat(path, exchange.signal);
   const locks = await drive.state.locks.covering(clock.now(), path);
   return {
     tokens: new Set(locks.map(({ token }) => token)),

@@ -5,7 +5,7 @@ import { DavError } from '../errors.ts';
 import { hrefOf } from '../request.ts';
 
 /** The parts of a request that the locks need. A request of the web application has them too. */
-type LockedRequest = Pick<Context, 'exchange' | 'drive' | 'principal' | 'clock' | 'signal'>;
+type LockedRequest = Pick<Context, 'exchange' | 'drive' | 'principal' | 'clock'>;
 
 /** A change that a request is about to make. */
 export interface Change {
@@ -76,10 +76,10 @@ export async function* untilUnbroken(
 
 /** Returns the href of a lock's root. */
 export async function lockRootHref(
-  { exchange, drive, signal }: Pick<Context, 'exchange' | 'drive' | 'signal'>,
+  { exchange, drive }: Pick<LockedRequest, 'exchange' | 'drive'>,
   root: Path,
 ): Promise<string> {
-  const entry = await drive.files.stat(root, signal);
+  const entry = await drive.files.stat(root, exchange.signal);
   return hrefOf(exchange, root, entry?.kind === 'folder');
 }
 

@@ -60,14 +60,14 @@ async function prepare(context: Context): Promise<{
   /** The resource at `to`, if there is one. */
   readonly target: Entry | undefined;
 }> {
-  const { request, drive, path, signal } = context;
+  const { request, drive, path, exchange } = context;
   const { path: to } = destinationOf(context.exchange);
   const overwrite = overwriteOf(request.headers);
-  const source = await drive.files.stat(path, signal);
+  const source = await drive.files.stat(path, exchange.signal);
   if (!source) throw new DavError(404, `${path} does not exist`);
   if (to === ROOT)
     throw new DavError(403, 'the root of the drive cannot be replaced; name a path below it in Destination');
-  return { to, overwrite, source, target: await drive.files.stat(to, signal) };
+  return { to, overwrite, source, target: await drive.files.stat(to, exchange.signal) };
 }
 
 function sameResource(): DavError {

@@ -18,7 +18,7 @@ export function createDelete(failedPuts: FailedPuts): Method {
 async function remove(context: Context, failedPuts: FailedPuts): Promise<void> {
   const { drive, path, principal, request } = context;
   if (path === ROOT) throw new DavError(403, 'the root of the drive cannot be deleted');
-  const entry = await drive.files.stat(path, context.signal);
+  const entry = await drive.files.stat(path, context.exchange.signal);
   if (!entry) throw new DavError(404, `${path} does not exist`);
   if (entry.kind === 'folder') depthOf(request.headers, ['infinity'], 'infinity');
   const conditions = await checkConditions(context, entry);

@@ -16,7 +16,7 @@ import {
   type Validators,
   validatorsOf,
 } from '../conditions/preconditions.ts';
-import type { Context, Method } from '../context.ts';
+import { type Context, entryHere, type Method } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { hrefOf } from '../request.ts';
 
@@ -39,13 +39,12 @@ export function createGet(folderPage: FolderPage | undefined): Method {
 }
 
 async function get(context: Context, folderPage: FolderPage | undefined): Promise<void> {
-  const { drive, path, signal } = context;
-  const entry = await drive.files.stat(path, signal);
+  const entry = await entryHere(context);
   if (context.request.headers['if'] !== undefined) await checkIfHeader(context, entry);
   if (!entry) {
     const result = evaluateConditions(context.request.headers, undefined, { isRead: true });
     if (result === 'failed') throw conditionsFailed();
-    throw new FileError('not-found', `${path} does not exist`);
+    throw new FileError('not-found', `${context.path} does not exist`);
   }
   if (entry.kind === 'file') await getFile(context, entry);
   else if (folderPage && wantsPage(context)) await sendPage(context, folderPage);
@@ -56,7 +55,7 @@ async function getFile(context: Context, file: FileEntry): Promise<void> {
   const { exchange, request } = context;
   const validators = validatorsOf(file);
   const tags = {
-    ...(validators.entityTag !== undefined && { ETag: validators.entityTag }),
+    ETag: validators.entityTag,
     'Last-Modified': httpDate(file.modifiedMs),
     // Otherwise phones reuse a cached copy for as long as `Last-Modified` suggests. A 304 needs it too (RFC 9110 §15.4.5).
     'Cache-Control': 'no-cache',
@@ -69,13 +68,17 @@ async function getFile(context: Context, file: FileEntry): Promise<void> {
     'Content-Type': type,
     'Accept-Ranges': 'bytes',
     'X-Content-Type-Options': 'nosniff',
-    ...(!PASSIVE.test(type) && { 'Content-Security-Policy': 'sandbox' }),
+    'Content-Security-Policy': PASSIVE.test(type) ? undefined : 'sandbox',
   };
   if (request.method === 'HEAD') {
-    exchange.response.writeHead(200, { ...headers, 'Content-Length': file.sizeBytes }).end();
+    exchange.writeHead(200, headers, file.sizeBytes);
+    exchange.response.end();
     return;
   }
-  await sendFile(context, file, rangesOf(context, file, validators), headers);
+  const ranges = rangesOf(context, file, validators);
+  const body = ranges ? undefined : context.drive.files.inMemory(file);
+  if (body) await exchange.answer({ status: 200, headers, body });
+  else await sendFile(context, file, ranges, headers);
 }
 
 /** Whether the client has the current representation. Throws `DavError` 412 when a condition is not met. */
@@ -109,15 +112,15 @@ async function sendFile(
   ranges: readonly ByteRange[] | undefined,
   headers: OutgoingHttpHeaders & { readonly 'Content-Type': string },
 ): Promise<void> {
-  const { response } = context.exchange;
+  const { exchange } = context;
   const [range, ...more] = ranges ?? [];
   if (range && more.length > 0) return sendParts(context, file, [range, ...more], headers);
   const length = range ? range.end - range.start : file.sizeBytes;
   const rangeHeader = range && { 'Content-Range': contentRange(range, file) };
   await sendBytes(context, file, range, () =>
-    response.writeHead(range ? 206 : 200, { ...headers, ...rangeHeader, 'Content-Length': length }),
+    exchange.writeHead(range ? 206 : 200, { ...headers, ...rangeHeader }, length),
   );
-  response.end();
+  exchange.response.end();
 }
 
 function contentRange({ start, end }: ByteRange, { sizeBytes }: FileEntry): string {
@@ -130,7 +133,7 @@ async function sendParts(
   ranges: readonly ByteRange[],
   headers: OutgoingHttpHeaders & { readonly 'Content-Type': string },
 ): Promise<void> {
-  const { response } = context.exchange;
+  const { exchange } = context;
   const boundary = context.randomUuid();
   const heads = ranges.map((range) =>
     Buffer.from(
@@ -140,19 +143,16 @@ async function sendParts(
   );
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
   const bytes = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
-  const begin = () =>
-    response.writeHead(206, {
-      ...headers,
-      'Content-Type': `multipart/byteranges; boundary=${boundary}`,
-      'Content-Length': heads.reduce((sum, head) => sum + head.length, bytes + tail.length),
-    });
+  const type = `multipart/byteranges; boundary=${boundary}`;
+  const sizeBytes = heads.reduce((sum, head) => sum + head.length, bytes + tail.length);
+  const begin = () => exchange.writeHead(206, { ...headers, 'Content-Type': type }, sizeBytes);
   for (const [index, range] of ranges.entries()) {
     await sendBytes(context, file, range, () => {
       if (index === 0) begin();
-      response.write(heads[index]);
+      exchange.response.write(heads[index]);
     });
   }
-  response.end(tail);
+  exchange.response.end(tail);
 }
 
 /**
@@ -160,13 +160,14 @@ async function sendParts(
  * then a failure can still be answered with its own status.
  */
 async function sendBytes(
-  { drive, exchange, signal }: Context,
+  { drive, exchange }: Context,
   file: FileEntry,
   range: ByteRange | undefined,
   begin: () => void,
 ): Promise<void> {
   const length = range ? range.end - range.start : file.sizeBytes;
   if (length === 0) return begin();
+  const { signal } = exchange;
   let sent = 0;
   for await (const piece of drive.files.read(file, range, signal)) {
     if (piece.length === 0) continue;
@@ -185,8 +186,8 @@ async function sendBytes(
 }
 
 async function getFolder(context: Context, folder: FolderEntry, varies: boolean): Promise<void> {
-  const { exchange, drive, path, signal } = context;
-  const { children } = await drive.files.list(path, signal);
+  const { exchange, drive, path } = context;
+  const { children } = await drive.files.list(path, exchange.signal);
   const page = Buffer.from(
     drivePage({
       path: folder.path,

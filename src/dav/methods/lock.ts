@@ -29,7 +29,7 @@ const CLAIM_WAIT_MS = 2_000;
 
 /** LOCK (RFC 4918 §9.10): creates a lock, or refreshes one if the body is empty. */
 export async function lock(context: Context): Promise<void> {
-  const root = await context.xml.read(context.exchange.body());
+  const root = await context.xml.read(context.exchange);
   if (root) await create(context, root);
   else await refresh(context);
 }
@@ -46,7 +46,8 @@ async function create(context: Context, root: XmlElement): Promise<void> {
   try {
     for (;;) {
       // A lock on an unmapped URL creates an empty file there (§7.3).
-      const entry = await context.drive.files.statForWrite(context.path, { isPinned: false }, context.signal);
+      const { drive, path, exchange } = context;
+      const entry = await drive.files.statForWrite(path, { isPinned: false }, exchange.signal);
       const attempt = await attemptAt(context, entry, wanted);
       if ('lock' in attempt)
         return await answerLocks(context, attempt.isFileCreated ? 201 : 200, attempt.lock, entry);
@@ -130,8 +131,8 @@ function isEmptyFile(entry: Entry): boolean {
 }
 
 async function refresh(context: Context): Promise<void> {
-  const { drive, path, principal, request, clock, signal } = context;
-  const entry = await drive.files.stat(path, signal);
+  const { drive, path, principal, request, clock, exchange } = context;
+  const entry = await drive.files.stat(path, exchange.signal);
   if (request.headers['if'] === undefined)
     throw new DavError(400, 'a LOCK without a body refreshes a lock; submit its token in the If header');
   const { tokens } = await checkConditions(context, entry);
@@ -199,7 +200,7 @@ class ClaimWait {
 
   constructor(context: Context) {
     this.#context = context;
-    this.#linked = linkedSignal(context.signal, this.#over.signal);
+    this.#linked = linkedSignal(context.exchange.signal, this.#over.signal);
   }
 
   /** Returns whether the request with the claims `id` ends in time. Rejects when the client goes away. */

@@ -6,9 +6,9 @@ import { hrefOf, refuseBody } from '../request.ts';
 
 /** MKCOL (RFC 4918 §9.3). rclone sends one before each upload, so an existing folder costs no call of the service. */
 export async function mkcol(context: Context): Promise<void> {
-  const { drive, path, signal } = context;
+  const { drive, path, exchange } = context;
   await refuseBody(context.exchange);
-  const entry = await drive.files.stat(path, signal);
+  const entry = await drive.files.stat(path, exchange.signal);
   if (entry) throw methodNotAllowed(`${path} already exists: it is a ${entry.kind}`, entry);
   const conditions = await checkConditions(context, entry);
   await withRequestLock(context, conditions, [{ path, membership: true }], async () => {

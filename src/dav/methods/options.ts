@@ -1,6 +1,6 @@
 import { FileError } from '../../drive/errors.ts';
 import { clientOf } from '../clients.ts';
-import type { Context } from '../context.ts';
+import { type Context, entryHere } from '../context.ts';
 import { ALLOWED_ABOVE, ALLOWED_READING, ALLOWED_SOMEWHERE, allowedMethods } from '../errors.ts';
 
 /**
@@ -25,10 +25,10 @@ export async function options(context: Context): Promise<void> {
 }
 
 /** OPTIONS is the first request of every client: a service that is briefly unreachable must not make a mount fail. */
-async function allowedHere({ exchange, drive, path, signal }: Context): Promise<string> {
-  if (exchange.above !== undefined) return ALLOWED_ABOVE;
+async function allowedHere(context: Context): Promise<string> {
+  if (context.exchange.above !== undefined) return ALLOWED_ABOVE;
   try {
-    return allowedMethods(await drive.files.stat(path, signal));
+    return allowedMethods(await entryHere(context));
   } catch (error) {
     if (error instanceof FileError) return ALLOWED_SOMEWHERE;
     throw error;

@@ -9,7 +9,7 @@ import { answerMultistatus, joined, rowsIn, sendMultistatus, XML_TYPE } from '..
 import { type DeadProperties, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
 import { RenderedListings } from '../answers/rendered-listings.ts';
 import { clientOf } from '../clients.ts';
-import type { Context, Method } from '../context.ts';
+import { type Context, entryHere, type Method } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import { loadLiveState } from '../properties/live-state.ts';
@@ -54,7 +54,7 @@ async function propfind(context: Context, memory: Memory): Promise<void> {
   if (above !== undefined) return answerAbove(context, above, selection, depth);
   const listing = depth === '1' && context.hasTrailingSlash ? await listingHere(context) : undefined;
   if (listing) return answerListing(context, memory, selection, listing);
-  const entry = await context.drive.files.stat(context.path, context.signal);
+  const entry = await entryHere(context);
   if (!entry) throw new DavError(404, `${context.path} does not exist`);
   if (entry.kind === 'file' || depth === '0') await answerResource(context, selection, entry);
   else if (depth === '1')
@@ -62,7 +62,7 @@ async function propfind(context: Context, memory: Memory): Promise<void> {
       context,
       memory,
       selection,
-      await context.drive.files.list(context.path, context.signal),
+      await context.drive.files.list(context.path, context.exchange.signal),
     );
   else await answerTree(context, memory, selection, entry);
 }
@@ -92,12 +92,12 @@ async function selectionOf(
   { selections }: Memory,
 ): Promise<PropertySelection> {
   const client = clientOf(request);
-  const bytes = exchange.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(exchange.body(), BODY_LIMITS);
-  const prefersMinimal = /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(
-    String(request.headers['prefer'] ?? ''),
-  );
-  const minimal = prefersMinimal || /^\s*t\s*$/i.test(String(request.headers['brief'] ?? ''));
-  if (prefersMinimal) exchange.response.setHeader('Preference-Applied', 'return=minimal');
+  const bytes = exchange.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(exchange, BODY_LIMITS);
+  const { prefer, brief } = request.headers;
+  const prefersMinimal =
+    prefer !== undefined && /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(String(prefer));
+  const minimal = prefersMinimal || (brief !== undefined && /^\s*t\s*$/i.test(String(brief)));
+  if (prefersMinimal) exchange.setHeader('Preference-Applied', 'return=minimal');
   const key = `${client.allprop} ${client.reportsQuota} ${minimal} ${bytes.toString('latin1')}`;
   const known = selections.get(key);
   if (known) return known;
@@ -119,9 +119,9 @@ async function answerResource(context: Context, selection: PropertySelection, en
  * Returns the listing of a folder whose URL ends with a slash; `undefined` if it is none. Asking for the listing first
  * saves a lookup, because the drive learns at the same time whether it is a folder.
  */
-async function listingHere({ drive, path, signal }: Context): Promise<Listing | undefined> {
+async function listingHere({ drive, path, exchange }: Context): Promise<Listing | undefined> {
   try {
-    return await drive.files.list(path, signal);
+    return await drive.files.list(path, exchange.signal);
   } catch (error) {
     if (error instanceof FileError && (error.fault === 'not-found' || error.fault === 'not-a-folder'))
       return undefined;
@@ -187,7 +187,7 @@ async function* treePieces(
   const depth = namesOf(context.path).length;
   const version = await versionOf(context, selection);
   yield Buffer.from(resourceRow(rows, top, folder, await deadPropertiesOf(context, selection, [folder])));
-  for await (const listing of drive.files.walk(context.path, context.signal)) {
+  for await (const listing of drive.files.walk(context.path, context.exchange.signal)) {
     const below = namesOf(listing.folder.path).slice(depth);
     const href = top + below.map((name) => `${encodeSegment(name)}/`).join('');
     const dead = () => deadPropertiesOf(context, selection, listing.children);

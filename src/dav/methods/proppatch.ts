@@ -31,9 +31,9 @@ interface NamedChange {
 
 /** PROPPATCH (RFC 4918 §9.2): carries out all instructions in document order, or none. */
 export async function proppatch(context: Context): Promise<void> {
-  const { exchange, drive, path, signal } = context;
-  const instructions = parsePropertyUpdate(await context.xml.read(exchange.body()));
-  const entry = await drive.files.stat(path, signal);
+  const { exchange, drive, path } = context;
+  const instructions = parsePropertyUpdate(await context.xml.read(exchange));
+  const entry = await drive.files.stat(path, exchange.signal);
   if (!entry) throw new DavError(404, `${path} does not exist`);
   const conditions = await checkConditions(context, entry);
   const planned = instructions.map((instruction) => ({

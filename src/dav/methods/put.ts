@@ -37,7 +37,8 @@ const REMEMBERED_MAX = 10_000;
  */
 export function createPut(failedPuts: FailedPuts): Method {
   return async (context) => {
-    const { principal, path, signal } = context;
+    const { principal, path } = context;
+    const { signal } = context.exchange;
     const remember = () => failedPuts.add(principal, path);
     onAbort(signal, remember);
     try {
@@ -51,12 +52,12 @@ export function createPut(failedPuts: FailedPuts): Method {
 }
 
 async function store(context: Context): Promise<void> {
-  const { drive, path, request, signal } = context;
+  const { drive, path, request, exchange } = context;
   refusePartial(context);
   const mtime = request.headers['x-oc-mtime'];
   const modifiedMs = mtime === undefined ? undefined : parseMtime(String(mtime));
   // The commit checks the conditions again, once the body is complete.
-  const entry = await drive.files.statForWrite(path, { isPinned: false }, signal);
+  const entry = await drive.files.statForWrite(path, { isPinned: false }, exchange.signal);
   if (entry?.kind === 'folder') throw methodNotAllowed(`${path} is a folder; PUT writes files only`, entry);
   if (context.hasTrailingSlash)
     throw new DavError(409, 'the URL ends with a slash, which names a folder; PUT the file without it');
@@ -127,9 +128,9 @@ function checkedBody({ exchange, request: { headers } }: Context): AsyncIterable
 }
 
 /** Returns a signal that aborts when the client goes away before its body is complete, and not after that. */
-function bodySignal({ request, signal }: Context): AbortSignal {
+function bodySignal({ request, exchange }: Context): AbortSignal {
   const controller = new AbortController();
-  onAbort(signal, (reason) => {
+  onAbort(exchange.signal, (reason) => {
     if (!request.complete) controller.abort(reason);
   });
   return controller.signal;

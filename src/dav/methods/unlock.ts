@@ -8,7 +8,7 @@ import { lockTokenOf } from '../request.ts';
 
 /** UNLOCK (RFC 4918 §9.11). Commits the empty file that LOCK created, if nothing was written to it. */
 export async function unlock(context: Context): Promise<void> {
-  const { drive, path, principal, request, clock, signal } = context;
+  const { drive, path, principal, request, clock, exchange } = context;
   const token = lockTokenOf(request.headers);
   const covering = await drive.state.locks.covering(clock.now(), path);
   const lock = covering.find((one) => one.token === token);
@@ -18,7 +18,7 @@ export async function unlock(context: Context): Promise<void> {
     });
   if (lock.principal !== principal)
     throw new DavError(403, 'the lock belongs to another user; only that user can release it, or it expires');
-  await checkConditions(context, await drive.files.stat(path, signal));
+  await checkConditions(context, await drive.files.stat(path, exchange.signal));
   await withRequestLock(context, { tokens: new Set([token]) }, [{ path: lock.root }], async () => {
     await settle(context, lock.root);
     await drive.state.locks.release(token);

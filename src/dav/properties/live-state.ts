@@ -30,7 +30,7 @@ export async function loadLiveState(
   const needsLinks = needs.has('link');
   const isReadOnly = needs.has('rights') ? context.drive.isReadOnly : undefined;
   const [quota, links] = await Promise.all([
-    needs.has('quota') ? context.drive.files.freeSpace(context.signal, context.path) : undefined,
+    needs.has('quota') ? context.drive.files.freeSpace(context.exchange.signal, context.path) : undefined,
     needsLinks ? linksOf(context, entries) : undefined,
   ]);
   if (locks.length === 0 && !quota && !needsLinks && !isReadOnly) return NO_LIVE_STATE;
@@ -98,11 +98,11 @@ async function linksOf(
 
 /** A failure to load a link affects only that property. */
 async function linkOf(
-  { drive, signal, request }: Context,
+  { drive, exchange, request }: Context,
   entry: Entry,
 ): Promise<SharedLink | UnavailableProperty | undefined> {
   try {
-    return await drive.files.sharedLink(entry.path, signal);
+    return await drive.files.sharedLink(entry.path, exchange.signal);
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
     return new UnavailableProperty(statusOf(error, clientOf(request)), error.message);

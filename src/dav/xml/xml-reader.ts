@@ -2,6 +2,7 @@ import { setImmediate as otherTasks } from 'node:timers/promises';
 import { TextDecoder } from 'node:util';
 import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
 import { DavError } from '../errors.ts';
+import type { Exchange } from '../exchange.ts';
 import { NamespaceScope, type XmlAttribute, type XmlElement } from './xml-element.ts';
 
 export interface XmlLimits {
@@ -32,6 +33,9 @@ const SMALL_BYTES_MAX = 64 * 1024;
 /** How much of a body is parsed before other requests get a turn, in bytes. */
 const PIECE_BYTES = 64 * 1024;
 
+/** The body of a request. */
+type RequestBody = Pick<Exchange, 'body' | 'bodyHere'>;
+
 /** Parses the bodies of all requests. */
 export class XmlReader {
   readonly #parse: typeof parseXml;
@@ -47,7 +51,7 @@ export class XmlReader {
    * malformed XML and a document type, 413 above `limits.sizeBytes`, 415 for an encoding other than UTF-8 and UTF-16.
    */
   async read(
-    body: AsyncIterable<Uint8Array> | Uint8Array,
+    body: RequestBody | Uint8Array,
     limits: XmlLimits = XML_LIMITS,
   ): Promise<XmlElement | undefined> {
     // Wait for the whole body first, so that a slow client delays nobody else's turn.
@@ -73,13 +77,11 @@ async function parseXml(bytes: Uint8Array, limits: XmlLimits): Promise<XmlElemen
 }
 
 /** Reads a body without parsing it. Throws `DavError` 413 above the limit. */
-export async function readXmlBytes(
-  body: AsyncIterable<Uint8Array>,
-  limits: Pick<XmlLimits, 'sizeBytes'>,
-): Promise<Buffer> {
+export async function readXmlBytes(body: RequestBody, limits: Pick<XmlLimits, 'sizeBytes'>): Promise<Buffer> {
+  const whole = await body.bodyHere();
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
-  for await (const chunk of body) {
+  for await (const chunk of whole ? [whole] : body.body()) {
     sizeBytes += chunk.length;
     if (sizeBytes > limits.sizeBytes)
       throw new DavError(413, `the XML body is larger than ${limits.sizeBytes} bytes, the maximum`);

@@ -64,6 +64,14 @@ export class MetadataCache {
     return this.#deps.cache.peek(keyOf(path));
   }
 
+  /** Returns the entry at `path` if the cache has it, without a call. */
+  known(path: Path): Entry | undefined {
+    const known = this.peek(path);
+    if (known === undefined || known === 'absent') return undefined;
+    this.#deps.meter.lookedUp(true);
+    return known;
+  }
+
   async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
     const known = this.peek(path);
     this.#deps.meter.lookedUp(known !== undefined);

@@ -26,6 +26,8 @@ export interface RefCounted {
 /** A buffer in use. It is made with one user: the caller that took it. */
 export interface SharedBuffer extends RefCounted {
   readonly bytes: Buffer;
+  /** Whether others get it after the last release. The bytes of one that is too small for that stay as they are. */
+  readonly isPooled: boolean;
 }
 
 /**
@@ -43,7 +45,7 @@ export class BlockBuffers {
 
   /** Takes a buffer of `sizeBytes`, at most a block's. */
   take(sizeBytes: number): SharedBuffer {
-    if (sizeBytes < POOLED_BYTES_MIN) return new CountedBuffer(Buffer.allocUnsafeSlow(sizeBytes), () => {});
+    if (sizeBytes < POOLED_BYTES_MIN) return new CountedBuffer(Buffer.allocUnsafeSlow(sizeBytes), undefined);
     // Shared, so that the thread that writes blocks needs no copy.
     const whole = this.#idle.pop() ?? Buffer.from(new SharedArrayBuffer(BLOCK_BYTES));
     this.#inUse++;
@@ -60,8 +62,12 @@ class CountedBuffer implements SharedBuffer {
 
   constructor(
     readonly bytes: Buffer,
-    private readonly giveBack: () => void,
+    private readonly giveBack: (() => void) | undefined,
   ) {}
+
+  get isPooled(): boolean {
+    return this.giveBack !== undefined;
+  }
 
   retain(): void {
     if (this.#users === 0) throw new Error('a buffer was retained after its last release');
@@ -70,7 +76,7 @@ class CountedBuffer implements SharedBuffer {
 
   release(): void {
     this.#users--;
-    if (this.#users === 0) this.giveBack();
+    if (this.#users === 0) this.giveBack?.();
     else if (this.#users < 0) throw new Error('a buffer was released twice');
   }
 }

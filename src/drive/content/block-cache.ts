@@ -28,6 +28,8 @@ export interface BlockCache {
    * is as large as the block.
    */
   read(block: BlockKey, start: number, end: number, into?: Buffer): Promise<Uint8Array | undefined>;
+  /** Returns the whole block if it is in memory and its bytes never change there. */
+  inMemory(block: BlockKey): Uint8Array | undefined;
   /** Whether a file of this size may be kept whole, because it leaves most of the room to others. */
   hasRoomFor(sizeBytes: number): boolean;
   /** Resolves when the disk can take another block, and after 50 ms in any case. Rejects with the signal's reason. */
@@ -68,6 +70,9 @@ const MEMORY_BYTES_MAX = 10 * 1024 * 1024;
 
 /** Memory that a block takes beside its bytes: it bounds the number of tiny blocks. */
 const MEMORY_OVERHEAD_BYTES = 512;
+
+/** Maximum size of a block that stays in memory when it was read from the disk, in bytes. */
+const SHORT_BYTES_MAX = 64 * 1024;
 
 /** Share of the room that one file may take. */
 const FILE_SHARE_MAX = 0.25;
@@ -178,9 +183,26 @@ class DiskCache implements BlockCache {
     const isOnDisk = this.index.get(part.name) !== undefined;
     let bytes: Uint8Array | undefined;
     if (inMemory) bytes = readMemory(inMemory, start - part.from, to - part.from, into);
-    else if (isOnDisk) bytes = await this.#readDisk(part, start, to, into);
+    else if (isOnDisk) {
+      bytes = await this.#readDisk(part, start, to, into);
+      // Reading it again would take several turns of the thread pool.
+      const isShort = bytes?.length === part.to - part.from && bytes.length <= SHORT_BYTES_MAX;
+      // The block may have been forgotten meanwhile, and even kept again with other bytes.
+      const isCurrent = this.index.has(part.name) && !this.#inMemory.has(part.name);
+      if (bytes && isShort && isCurrent && !into) this.#remember(part.name, { bytes, buffer: undefined });
+    }
     if (bytes) this.meter.blockRead(bytes.length);
     return bytes;
+  }
+
+  inMemory(block: BlockKey): Uint8Array | undefined {
+    const name = nameOf(block);
+    const found = this.#inMemory.get(name);
+    if (!found || found.buffer) return undefined;
+    // The index counts the use.
+    this.index.get(name);
+    this.meter.blockRead(found.bytes.length);
+    return found.bytes;
   }
 
   hasRoomFor(sizeBytes: number): boolean {
@@ -195,10 +217,14 @@ class DiskCache implements BlockCache {
     const { name } = this.parts.add(block, from, from + bytes.length);
     this.meter.blockKept(bytes.length);
     buffer?.retain();
-    this.#inMemory.set(name, { bytes, buffer }, { size: bytes.length + MEMORY_OVERHEAD_BYTES });
+    this.#remember(name, { bytes, buffer });
     const fits = diskBytesOf(fileBytesOf(bytes.length)) <= this.index.maxSize;
     if (!fits || this.index.has(name)) return fits;
     return this.writer.add({ name, path: filePath(this.root, name), bytes, buffer });
+  }
+
+  #remember(name: string, block: BlockInMemory): void {
+    this.#inMemory.set(name, block, { size: block.bytes.length + MEMORY_OVERHEAD_BYTES });
   }
 
   forget(block: BlockKey): void {

@@ -150,7 +150,8 @@ export class BlockSource implements RunOwner {
       this.cache.forget(blockKey(run.file, index));
       this.check.checkedBlockAdded(run.file, index);
     }
-    fetch.isRefused = !this.cache.keep(blockKey(run.file, index), buffer.bytes, { from: start, buffer });
+    const lasting = buffer.isPooled ? { buffer } : {};
+    fetch.isRefused = !this.cache.keep(blockKey(run.file, index), buffer.bytes, { from: start, ...lasting });
   }
 
   runEnded(run: DownloadRun): void {

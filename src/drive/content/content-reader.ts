@@ -22,6 +22,8 @@ export interface ContentReader {
    * needs the same block. Throws `ApiError`, `FileError` `broken`, or the signal's reason.
    */
   read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Returns all of a short file whose bytes are in memory, and have its content hash. */
+  inMemory(file: FileEntry): Uint8Array | undefined;
 }
 
 export function createContentReader({
@@ -32,6 +34,11 @@ export function createContentReader({
   const blocks = new BlockSource(tools, cache, check);
   const sources = { tools, cache, blocks, check };
   return {
+    inMemory(file) {
+      // With a content hash, only a block that has it enters the cache.
+      const isShort = file.sizeBytes <= BLOCK_BYTES && file.contentHash !== undefined;
+      return isShort ? cache.inMemory(blockKey(file, 0)) : undefined;
+    },
     read(file, range, signal) {
       const { start, end } = range ?? { start: 0, end: file.sizeBytes };
       const isWhole = start === 0 && end >= file.sizeBytes;

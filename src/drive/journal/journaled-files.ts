@@ -92,10 +92,12 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
   const shownWritten = ({ entry, created }: Written): Written => ({ entry: shown.of(entry), created });
 
   return {
+    known: (path) => overlay.known(path),
     stat: (path, signal) => overlay.stat(path, signal),
     statForWrite: (path, options, signal) => overlay.statForWrite(path, options, signal),
     list: (path, signal) => overlay.list(path, signal),
     walk: (path, signal) => overlay.walk(path, signal),
+    inMemory: (file) => overlay.inMemory(file),
     read: (file, range, signal) => overlay.read(file, range, signal),
     async write(path, body, options, signal) {
       if (goesThrough(path)) return writeThrough(path, body, options, signal);

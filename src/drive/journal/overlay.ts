@@ -27,6 +27,13 @@ export class Overlay {
     return this.statForWrite(path, { isPinned: false }, signal);
   }
 
+  known(path: Path): Entry | undefined {
+    const newest = this.pending.newest(path);
+    if (newest) return pendingEntry(newest.write);
+    const entry = this.base.known(path);
+    return entry && this.shown.of(entry);
+  }
+
   async statForWrite(
     path: Path,
     options: { readonly isPinned: boolean },
@@ -59,6 +66,11 @@ export class Overlay {
       yield this.#over(again);
       before = this.pending.departures;
     }
+  }
+
+  inMemory(file: FileEntry): Uint8Array | undefined {
+    const original = this.pending.newest(file.path) ? undefined : this.shown.original(file);
+    return original && this.base.inMemory(original);
   }
 
   async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {

@@ -89,6 +89,8 @@ export function createTree(deps: TreeDeps): Tree {
   };
 
   return {
+    known: (path) =>
+      recovery.unfinished.size + intentLog.unfinished.size === 0 ? reader.known(path) : undefined,
     stat: (path, signal) =>
       named(path, async () => {
         await recover(path, 'entry');
@@ -105,6 +107,7 @@ export function createTree(deps: TreeDeps): Tree {
         return reader.list(path, ...how);
       }),
     walk: (path, ...how) => namedAll(path, walk(path, ...how)),
+    inMemory: (file) => reader.inMemory(file),
     read: (file, range, signal) => namedAll(file.path, reader.read(file, range, signal)),
     write: (path, body, options, signal) => change(path, () => writer.write(path, body, options, signal)),
     keepPlaceholder: (path, placeholderMs) => change(path, () => writer.keepPlaceholder(path, placeholderMs)),
@@ -188,6 +191,11 @@ export class Reader {
 
   constructor(private readonly deps: ReaderDeps) {}
 
+  known(path: Path): Entry | undefined {
+    const { metadata, localFiles } = this.deps;
+    return isWithinWaiting(path) || localFiles.owns(path) ? undefined : metadata.known(path);
+  }
+
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
     return this.#stat(path, { believesAbsence: false }, signal);
   }
@@ -265,6 +273,11 @@ export class Reader {
         mayFetch = await prefetch.fetch(listing.folder, { ahead: false }, signal);
       for (const folder of folders.reverse()) pending.push(folder);
     }
+  }
+
+  /** Local files and placeholders have no content hash, and are not found. */
+  inMemory(file: FileEntry): Uint8Array | undefined {
+    return this.deps.content.inMemory(file);
   }
 
   async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {

@@ -106,6 +106,11 @@ export class MountedRoot {
     return `${foldName(this.at)}:`;
   }
 
+  /** Whether the root folder needs no `ready` any more. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
   /** Makes the root folder if it is not there. A failure is left to the request, which meets it too. */
   async ready(): Promise<void> {
     if (this.#isReady) return;

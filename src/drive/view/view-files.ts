@@ -30,6 +30,12 @@ export function viewFiles(mounts: Mounts): Files & NameSearch & Thumbnails {
   const top = new TopListing(mounts);
 
   return {
+    known(path) {
+      const place = mounts.find(path);
+      if (!place) return path === ROOT ? mounts.top : undefined;
+      const { mount } = place;
+      return mount.isReady ? shownEntry(mount, mount.drive.files.known(place.path)) : undefined;
+    },
     async stat(path, signal) {
       const place = mounts.find(path);
       if (!place) return path === ROOT ? mounts.top : undefined;
@@ -56,6 +62,10 @@ export function viewFiles(mounts: Mounts): Files & NameSearch & Thumbnails {
         await mount.ready();
         for await (const listing of mount.drive.files.walk(path, signal)) yield mount.listing(listing);
       }
+    },
+    inMemory(file) {
+      const { mount, file: original } = mounts.original(file);
+      return mount.drive.files.inMemory(original);
     },
     read(file, range, signal) {
       const { mount, file: original } = mounts.original(file);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import type { Entry, FileEntry, Files, WriteMode, Written } from '../../../src/drive/files.ts';
 import type { RequestState } from '../../../src/state/state.ts';
 import type { Path } from '../../../src/util/path.ts';
@@ -40,6 +40,7 @@ export function filesUnderTest(open: () => Promise<OpenedFiles>): FilesUnderTest
   const fileAt = async (at: Path): Promise<FileEntry> => {
     const entry = await opened.files.stat(at);
     if (entry?.kind !== 'file') throw new Error(`no file at ${at}`);
+    expect([entry, undefined]).toContainEqual(opened.files.known(at));
     return entry;
   };
   return {
@@ -58,7 +59,11 @@ export function filesUnderTest(open: () => Promise<OpenedFiles>): FilesUnderTest
     fileAt,
     async textAt(at) {
       const { signal } = new AbortController();
-      return (await joined(opened.files.read(await fileAt(at), undefined, signal))).toString();
+      const file = await fileAt(at);
+      const text = (await joined(opened.files.read(file, undefined, signal))).toString();
+      const inMemory = opened.files.inMemory(file);
+      if (inMemory) expect(Buffer.from(inMemory).toString()).toBe(text);
+      return text;
     },
     namesIn: async (at) => (await opened.files.list(at)).children.map((child) => child.name).sort(),
     mark: ({ id }) =>

@@ -26,6 +26,18 @@ export function readingContract(drive: FilesUnderTest): void {
       expect((await files.list(path(folder.toUpperCase()))).children).toEqual([entry]);
     });
 
+    test('known returns the entry of stat or undefined, also after a change and a removal', async () => {
+      const at = join(await newFolder(), 'f');
+      for (const text of ['x', 'other']) {
+        const { entry } = await put(at, text);
+        expect([entry, undefined]).toContainEqual(files.known(at));
+        expect(await drive.textAt(at)).toBe(text);
+        expect(await drive.textAt(at)).toBe(text);
+      }
+      await files.remove(at, { recoverable: false });
+      expect(files.known(at)).toBeUndefined();
+    });
+
     test('a missing path has no entry, and cannot be listed, like a file', async () => {
       const folder = await newFolder();
       await put(join(folder, 'f'), 'x');

@@ -51,7 +51,7 @@ test.each([
   ],
   ['live properties by name', '1', LIVE, ['files.list']],
   ['a dead property by name', '1', NAMED, ['files.list', 'properties.of', 'properties.version']],
-  ['the resource alone', '0', undefined, ['files.stat', 'locks.covering', 'properties.of']],
+  ['the resource alone', '0', undefined, ['files.known', 'files.stat', 'locks.covering', 'properties.of']],
 ])(
   'PROPFIND of %s at depth %s makes the same few calls for 2 rows and for 500',
   async (_, depth, body, expected) => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { createDavHandler } from '../../../src/dav/handler.ts';
+import { ClientGone } from '../../../src/http/exchange.ts';
 import { startGatewayServer } from '../../../src/http/gateway-server.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -22,7 +23,7 @@ test('the signals of all pipelined requests fire when their connection breaks', 
   let begun = 0;
   const { connect, close } = await listening({
     clock: new ManualClock(),
-    handle: async (_message, _response, _access, signal) => {
+    handle: async (_message, _response, _access, { signal }) => {
       begun += 1;
       await once(signal, 'abort');
       reasons.push(String(signal.reason));
@@ -36,10 +37,27 @@ test('the signals of all pipelined requests fire when their connection breaks', 
   expect(reasons).toEqual(Array.from({ length: 3 * CONNECTIONS }, () => 'ClientGone: the client has gone'));
 });
 
+test('a signal that is first asked for after the connection broke is aborted already', async () => {
+  const gone: boolean[] = [];
+  let hasBegun = false;
+  const { connect, close } = await listening({
+    handle: async (_message, _response, _access, exchange) => {
+      hasBegun = true;
+      await exchange.ended;
+      gone.push(exchange.signal.aborted, exchange.signal.reason instanceof ClientGone);
+    },
+  });
+  const connection = connect(request('GET', '/'));
+  await eventually(() => expect(hasBegun).toBe(true));
+  connection.socket.destroy();
+  await eventually(() => expect(gone).toEqual([true, true]));
+  await close();
+});
+
 test('the signal of a request that was answered completely never fires', async () => {
   const signals: AbortSignal[] = [];
   const { connect, close } = await listening({
-    handle: async (_message, response, _access, signal) => {
+    handle: async (_message, response, _access, { signal }) => {
       signals.push(signal);
       response.end('handled');
     },

@@ -46,7 +46,7 @@ test('a client with too many connections loses its longest idle one, and its bus
 test('a new connection is closed when every other connection of its client has a running request', async () => {
   const { connect, close } = await listening({
     limits: { connectionsPerAddressMax: 2 },
-    handle: async (_message, response, _access, signal) => {
+    handle: async (_message, response, _access, { signal }) => {
       response.write('begun');
       await once(signal, 'abort');
     },

@@ -213,8 +213,8 @@ describe('ordinary requests', () => {
 
   test('a handler that throws answers 500 without its headers or its reason, and the reason is logged', async () => {
     const { connect, lines } = await listening({
-      handle: async (_message, response) => {
-        response.setHeader('ETag', '"x"');
+      handle: async (_message, _response, _access, exchange) => {
+        exchange.setHeader('ETag', '"x"');
         throw new Error('inner reasons');
       },
     });

@@ -172,9 +172,9 @@ describe('fetch metadata', () => {
   ])('the answer to %s has Cross-Origin-Resource-Policy: same-origin', async (_, text) => {
     const { connect } = await listening({
       ...(text.startsWith('PROPFIND') && { users: [ANN] }),
-      handle: async ({ url }, response) => {
+      handle: async ({ url }, _response, _access, exchange) => {
         if (url === '/fail') throw new Error('inner reasons');
-        response.end('handled');
+        await exchange.answer({ status: 200, headers: {}, body: 'handled' });
       },
     });
     const answer = await connect(text).until('\r\n\r\n');

@@ -7,8 +7,11 @@ import { connectRaw } from '../../support/raw-http.ts';
 let server: GatewayServer | undefined;
 afterEach(() => server?.close(AbortSignal.abort()));
 
-/** Starts a server that answers each request with its body. `pause` comes before the body is read. */
-async function echoing(pause: () => Promise<unknown>): Promise<GatewayServer> {
+/**
+ * Starts a server that answers each request with its body. `pause` comes before the body is read; `atOnce`: what is here
+ * already is taken in one piece.
+ */
+async function echoing(pause: () => Promise<unknown>, atOnce = false): Promise<GatewayServer> {
   server = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
@@ -17,7 +20,9 @@ async function echoing(pause: () => Promise<unknown>): Promise<GatewayServer> {
     async handle(exchange) {
       await pause();
       const pieces: Uint8Array[] = [];
-      for await (const piece of exchange.body()) pieces.push(piece);
+      const here = atOnce ? await exchange.bodyHere() : undefined;
+      if (here) pieces.push(here);
+      else for await (const piece of exchange.body()) pieces.push(piece);
       const body = `[${Buffer.concat(pieces).toString()}]`;
       await exchange.answer({ status: 200, headers: {}, body });
     },
@@ -30,8 +35,10 @@ const FIRST = `${HEAD}Content-Length: 5\r\n\r\n`;
 const NEXT = `${HEAD}Content-Length: 4\r\n\r\nnext`;
 
 const PAUSES = [
-  { when: 'at once', pause: async () => undefined },
-  { when: 'later', pause: () => setTimeout(20) },
+  { when: 'at once', pause: async () => undefined, atOnce: false },
+  { when: 'later', pause: () => setTimeout(20), atOnce: false },
+  { when: 'at once, or in pieces,', pause: async () => undefined, atOnce: true },
+  { when: 'later at once, or in pieces,', pause: () => setTimeout(20), atOnce: true },
 ];
 
 test.each(
@@ -47,7 +54,7 @@ test.each(
     { ...one, how: 'together with the next request', packets: [`${FIRST}whole${NEXT}`] },
   ]),
 )('a body that comes $how and is read $when is read whole, and the connection is used again', async (row) => {
-  const { port } = await echoing(row.pause);
+  const { port } = await echoing(row.pause, row.atOnce);
   const connection = connectRaw(port);
   for (const packet of row.packets) {
     connection.send(packet);

@@ -26,3 +26,23 @@ test('a block cache with the maximum number of files removes the least recently 
   onTestFinished(() => cache.close());
   expect(cache.has(blockOf('third'))).toBe(true);
 });
+
+test('a block that is forgotten while it is read from the disk does not come back into memory', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'davgate-cache-'));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const options = { directory, sizeBytesMax: 1024 ** 3, clock: systemClock, log: silentLog };
+  const block = { content: 'damaged', index: 0, sizeBytes: 3 };
+  const first = await openBlockCache(options);
+  first.keep(block, Buffer.from('abc'));
+  await first.close();
+  const cache = await openBlockCache(options);
+  onTestFinished(() => cache.close());
+  const reading = cache.read(block, 0, 3);
+  cache.forget(block);
+  await reading;
+  expect(cache.has(block)).toBe(false);
+  const readingAgain = cache.read(block, 0, 3);
+  cache.keep(block, Buffer.from('new'));
+  await readingAgain;
+  expect(Buffer.from(cache.inMemory(block) ?? []).toString()).toBe('new');
+});
