@@ -47,7 +47,7 @@ describe('help', () => {
     const help = await run('serve', '--help');
     for (const option of OPTIONS) expect(help).toContain(option.variable);
     expect(help.replaceAll(/\s+/g, ' ')).toContain(
-      '--listen HOST:PORT where to serve; default 127.0.0.1:8765 [DAVGATE_LISTEN]',
+      '--delete auto|permanent|trash what DELETE does; auto deletes permanently where account and token allow it, else moves to the trash; default auto [DAVGATE_DELETE]',
     );
   });
 
