@@ -28,6 +28,8 @@ export interface Progress {
 export interface UploadOptions {
   /** The user who may send the parts. */
   readonly user: string;
+  /** The drive as the user saw it at the beginning: with other rights it is another one. */
+  readonly drive: object;
   readonly sizeBytes: number;
   readonly clock: Clock;
   /** Stores the file, whose body ends with an error unless it arrives whole. */
@@ -64,6 +66,10 @@ export class Upload {
 
   get user(): string {
     return this.options.user;
+  }
+
+  get drive(): object {
+    return this.options.drive;
   }
 
   get isOver(): boolean {

@@ -23,9 +23,9 @@ export const upload: Route = {
       sizeBytes,
       ...(input.optional('modified') !== undefined && { modifiedMs: wholeNumberIn(input, 'modified') }),
     };
-    const { user = '', clock, closing } = context;
+    const { user = '', drive, clock, closing } = context;
     const store = storing(context, path, options);
-    const made = uploads.begin({ user, sizeBytes, clock, store }, closing);
+    const made = uploads.begin({ user, drive, sizeBytes, clock, store }, closing);
     await made.started();
     await answerJson(exchange, { id: made.id });
   },
@@ -77,10 +77,10 @@ function storing(
   };
 }
 
-/** Returns the upload that the request names. Throws `DavError` 404. */
-function found({ input, uploads, user = '' }: Context): Upload {
+/** Returns the upload that the request names. Throws `DavError` 404, also when the user's rights are others than then. */
+function found({ input, uploads, user = '', drive }: Context): Upload {
   const upload = uploads.get(input.text('id'));
-  if (upload?.user === user) return upload;
+  if (upload?.user === user && upload.drive === drive) return upload;
   throw new DavError(404, 'there is no such upload any more; begin it again');
 }
 

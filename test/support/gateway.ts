@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -7,17 +7,20 @@ import { setTimeout } from 'node:timers/promises';
 import { createRemote } from '../../src/api/client.ts';
 import type { HttpTimeouts } from '../../src/api/http.ts';
 import { createBrowserHandler } from '../../src/browser/handler.ts';
+import type { Drive } from '../../src/browser/route.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
 import { openBlockCache } from '../../src/drive/content/block-cache.ts';
 import { openDrive } from '../../src/drive/drive.ts';
 import type { JournalDepth } from '../../src/drive/journal/write-back.ts';
 import { openSpool } from '../../src/drive/spool/spool.ts';
+import { createDriveView } from '../../src/drive/view/drive-view.ts';
+import type { ViewedDrive } from '../../src/drive/view/mounts.ts';
 import { startGatewayServer } from '../../src/http/gateway-server.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import type { Log, LogFields } from '../../src/util/log.ts';
-import { ROOT } from '../../src/util/path.ts';
+import { pathOf, ROOT } from '../../src/util/path.ts';
 import type { TestService } from './service.ts';
 import { unhurried } from './unhurried.ts';
 
@@ -43,6 +46,13 @@ export interface TestGateway {
   close(): Promise<void>;
 }
 
+/** A folder of the gateway's drive, and where a user sees it. */
+export interface TestMount {
+  readonly at: string;
+  readonly root: string;
+  readonly isReadOnly?: boolean;
+}
+
 export interface GatewayOptions {
   readonly service: Pick<TestService, 'url' | 'appKey' | 'appSecret' | 'refreshToken'>;
   /** How long failed calls are repeated, in ms. The default is longer than a test. */
@@ -66,6 +76,11 @@ export interface GatewayOptions {
   readonly timeouts?: HttpTimeouts;
   /** Whether the user may only read. */
   readonly isReadOnly?: boolean;
+  /**
+   * The users who see something else than the whole drive, by the name in the header `x-test-user`. The drive of each mount
+   * is that of the gateway.
+   */
+  readonly views?: Readonly<Record<string, readonly TestMount[]>>;
   /** Directory of the gateway's state, which is kept when it closes. The default is a temporary directory. */
   readonly directory?: string;
 }
@@ -135,6 +150,13 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
       ...(options.isReadOnly && { isReadOnly: () => true }),
     },
   };
+  const views = new Map(
+    Object.entries(options.views ?? {}).map(([user, mounts]) => [
+      user,
+      { user, drive: viewOf(access.drive, mounts) },
+    ]),
+  );
+  const accessOf = ({ headers }: IncomingMessage) => views.get(String(headers['x-test-user'])) ?? access;
   const handleApi = createBrowserHandler({ clock, log });
   const handleDav = createDavHandler({ clock, log });
   const listener = await startGatewayServer({
@@ -142,8 +164,8 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     port: 0,
     users: undefined,
     log,
-    ownRoute: (exchange, _, closing) => handleApi(exchange, access, closing),
-    handle: (exchange) => handleDav(exchange, access),
+    ownRoute: (exchange, _, closing) => handleApi(exchange, accessOf(exchange.request), closing),
+    handle: (exchange) => handleDav(exchange, accessOf(exchange.request)),
   });
   return {
     url: `http://127.0.0.1:${listener.port}`,
@@ -169,6 +191,15 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
       if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+function viewOf(drive: ViewedDrive, mounts: readonly TestMount[]): Drive {
+  const all = mounts.map(({ at, root, isReadOnly = false }) => ({
+    ...{ drive, isReadOnly, at: pathOf(at.split('/').filter(Boolean)) },
+    root: pathOf(root.split('/').filter(Boolean)),
+  }));
+  const places = all.map(({ at, isReadOnly }) => ({ path: at, isReadOnly }));
+  return { name: 'd', places, ...createDriveView(all) };
 }
 
 export interface GatewayAnswer {

@@ -37,7 +37,9 @@ export function createDriveView(mounted: readonly Mount[]): DriveView {
 /** The changes of the entries that the user sees. */
 function viewChanges(mounts: Mounts): Changes {
   const shown = (mount: MountedRoot, change: DriveChange): DriveChange | undefined => {
-    if (change.kind !== 'entry') return change;
+    // A view has no list of pending writes, and must not tell when others write outside of it.
+    if (change.kind === 'writes') return undefined;
+    if (change.kind === 'locks') return change;
     const path = mount.outer(change.path);
     if (path !== undefined) return { ...change, path };
     const isAbove = change.isTree && isWithin(mount.inner(mount.at), change.path);
@@ -64,33 +66,33 @@ function viewHistory(mounts: Mounts): History {
     keepsDeleted: mounts.all.every(({ drive }) => drive.history.keepsDeleted),
     async versions(path, signal) {
       const { mount, path: inner } = mounts.place(path);
-      const versions = await mount.drive.history.versions(inner, signal);
+      const versions = await mount.history.versions(inner, signal);
       // A version may have been at another path, even outside the root; only its content is shown.
       return { ...versions, files: versions.files.map((file) => mount.shownAt(file, path)) };
     },
     async version(path, rev, signal) {
       const { mount, path: inner } = mounts.place(path);
-      return mount.shownAt(await mount.drive.history.version(inner, rev, signal), path);
+      return mount.shownAt(await mount.history.version(inner, rev, signal), path);
     },
     read(file, signal) {
       const { mount, file: original } = mounts.original(file);
-      return mount.drive.history.read(original, signal);
+      return mount.history.read(original, signal);
     },
     async restore(path, rev) {
       const { mount, path: inner } = mounts.place(path);
-      return mount.shownAt(await mount.drive.history.restore(inner, rev), path);
+      return mount.shownAt(await mount.history.restore(inner, rev), path);
     },
     async trash(folder, signal) {
       const place = mounts.find(folder);
       if (!place) return { items: [], leftOut: 0 };
       const { mount, path } = place;
-      const { items, leftOut } = await mount.drive.history.trash(path, signal);
+      const { items, leftOut } = await mount.history.trash(path, signal);
       const shown = items.map((item) => ({ ...item, path: mount.outer(item.path) ?? mount.at }));
       return { items: shown, leftOut };
     },
     async undelete(path) {
       const { mount, path: inner } = mounts.place(path);
-      await mount.drive.history.undelete(inner);
+      await mount.history.undelete(inner);
     },
   };
 }

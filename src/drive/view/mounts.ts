@@ -4,6 +4,7 @@ import type { Changes } from '../changes.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, Files, FolderEntry, Listing, NameSearch, Thumbnails } from '../files.ts';
 import type { History } from '../history.ts';
+import { withShownErrors } from './shown-errors.ts';
 
 /** A drive as the protocols use it. */
 export interface ViewedDrive {
@@ -31,6 +32,9 @@ export interface Place {
 /** One mount, and the entries of it that were shown. */
 export class MountedRoot {
   readonly drive: ViewedDrive;
+  /** The files and the history of the drive; their errors name the user's paths. */
+  readonly files: ViewedDrive['files'];
+  readonly history: History;
   readonly at: Path;
   readonly isReadOnly: boolean;
   readonly #root: Path;
@@ -39,13 +43,24 @@ export class MountedRoot {
   readonly #originals = new WeakMap<FileEntry, FileEntry>();
   readonly #listings = new WeakMap<Listing, Listing>();
   #isReady: boolean;
+  /** Number of changes at the root and above it. */
+  #changes = 0;
 
   constructor({ drive, at, root, isReadOnly }: Mount) {
     this.drive = drive;
     this.at = at;
     this.isReadOnly = isReadOnly;
     this.#root = root;
+    this.files = withShownErrors(drive.files, { root, at });
+    this.history = withShownErrors(drive.history, { root, at });
     this.#isReady = root === ROOT || isReadOnly;
+    if (this.#isReady) return;
+    // Another user may move or remove the root, or a folder above it.
+    drive.changes.follow((change) => {
+      if (change.kind !== 'entry' || !isWithin(root, change.path)) return;
+      this.#changes += 1;
+      this.#isReady = false;
+    });
   }
 
   /** Returns the drive's path of one that the user sees. */
@@ -111,14 +126,15 @@ export class MountedRoot {
     return this.#isReady;
   }
 
-  /** Makes the root folder if it is not there. A failure is left to the request, which meets it too. */
+  /** Makes the root folder if it is not there, or not any more. A failure is left to the request, which meets it too. */
   async ready(): Promise<void> {
     if (this.#isReady) return;
+    const changes = this.#changes;
     try {
       const names = namesOf(this.#root);
       for (let depth = 1; depth <= names.length; depth++)
         await this.#makeFolder(pathOf(names.slice(0, depth)));
-      this.#isReady = true;
+      this.#isReady = changes === this.#changes;
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
     }
@@ -164,8 +180,15 @@ export class Mounts {
   /** Like `place`, for work that would remove or replace the folder of a drive itself. Throws `FileError`. */
   placeBelow(path: Path): Place {
     const place = this.place(path);
-    if (place.mount.at !== path && place.mount.outer(place.path) !== place.mount.at) return place;
+    if (!isTop(place)) return place;
     throw new FileError('forbidden', `${path} is a drive; it cannot be moved, replaced or deleted`);
+  }
+
+  /** Like `place`, for a file that is written: the folder of a drive is none, even while it is missing. */
+  placeOfFile(path: Path): Place {
+    const place = this.place(path);
+    if (!isTop(place)) return place;
+    throw new FileError('is-a-folder', `${path} is a folder`);
   }
 
   #tops(): string {
@@ -183,4 +206,9 @@ export class Mounts {
     }
     throw new Error('a file is read that no drive has shown');
   }
+}
+
+/** Returns whether a path is that of a drive itself. */
+function isTop({ mount, path }: Place): boolean {
+  return mount.outer(path) === mount.at;
 }

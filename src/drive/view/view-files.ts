@@ -40,27 +40,27 @@ export function viewFiles(mounts: Mounts): Files & NameSearch & Thumbnails {
       const place = mounts.find(path);
       if (!place) return path === ROOT ? mounts.top : undefined;
       await place.mount.ready();
-      return shownEntry(place.mount, await place.mount.drive.files.stat(place.path, signal));
+      return shownEntry(place.mount, await place.mount.files.stat(place.path, signal));
     },
     async statForWrite(path, options, signal) {
       const place = mounts.find(path);
       if (!place && namesOf(path).length > 1) return undefined;
       const { mount, path: inner } = place ?? mounts.place(path);
       await mount.ready();
-      return shownEntry(mount, await mount.drive.files.statForWrite(inner, options, signal));
+      return shownEntry(mount, await mount.files.statForWrite(inner, options, signal));
     },
     async list(folder, signal) {
       if (folder === ROOT && !mounts.find(ROOT)) return top.current(signal);
       const { mount, path } = mounts.place(folder);
       await mount.ready();
-      return mount.listing(await mount.drive.files.list(path, signal));
+      return mount.listing(await mount.files.list(path, signal));
     },
     async *walk(folder, signal) {
       if (folder === ROOT && !mounts.find(ROOT)) yield await top.current(signal);
       const places = (mounts.find(folder) ?? folder !== ROOT) ? [mounts.place(folder)] : top.places();
       for (const { mount, path } of places) {
         await mount.ready();
-        for await (const listing of mount.drive.files.walk(path, signal)) yield mount.listing(listing);
+        for await (const listing of mount.files.walk(path, signal)) yield mount.listing(listing);
       }
     },
     inMemory(file) {
@@ -69,78 +69,79 @@ export function viewFiles(mounts: Mounts): Files & NameSearch & Thumbnails {
     },
     read(file, range, signal) {
       const { mount, file: original } = mounts.original(file);
-      return mount.drive.files.read(original, range, signal);
+      return mount.files.read(original, range, signal);
     },
     async write(path, body, options, signal) {
-      const { mount, path: inner } = mounts.place(path);
-      return shownWrite(mount, await mount.drive.files.write(inner, body, options, signal));
+      const { mount, path: inner } = mounts.placeOfFile(path);
+      return shownWrite(mount, await mount.files.write(inner, body, options, signal));
     },
     async keepPlaceholder(path, waitMs) {
-      const { mount, path: inner } = mounts.place(path);
-      return shownWrite(mount, await mount.drive.files.keepPlaceholder(inner, waitMs));
+      const { mount, path: inner } = mounts.placeOfFile(path);
+      return shownWrite(mount, await mount.files.keepPlaceholder(inner, waitMs));
     },
     async commitPlaceholder(path) {
       const place = mounts.find(path);
-      await place?.mount.drive.files.commitPlaceholder(place.path);
+      await place?.mount.files.commitPlaceholder(place.path);
     },
     async createFolder(path) {
       const { mount, path: inner } = mounts.place(path);
-      return mount.shown(await mount.drive.files.createFolder(inner));
+      return mount.shown(await mount.files.createFolder(inner));
     },
     async remove(path, options) {
       const { mount, path: inner } = mounts.placeBelow(path);
-      await mount.drive.files.remove(inner, options);
+      await mount.files.remove(inner, options);
     },
     async copy(from, to, options) {
       const [source, target] = both(from, to);
-      return shownWrite(target.mount, await source.mount.drive.files.copy(source.path, target.path, options));
+      return shownWrite(target.mount, await source.mount.files.copy(source.path, target.path, options));
     },
     async move(from, to, options) {
       const [source, target] = both(from, to);
-      return shownWrite(target.mount, await source.mount.drive.files.move(source.path, target.path, options));
+      return shownWrite(target.mount, await source.mount.files.move(source.path, target.path, options));
     },
     async setModified(path, modifiedMs) {
       const { mount, path: inner } = mounts.place(path);
-      return mount.shown(await mount.drive.files.setModified(inner, modifiedMs));
+      return mount.shown(await mount.files.setModified(inner, modifiedMs));
     },
     async freeSpace(signal, path = ROOT) {
       const place = mounts.find(path);
-      return place?.mount.drive.files.freeSpace(signal, place.path);
+      return place?.mount.files.freeSpace(signal, place.path);
     },
     async sharedLink(path, signal) {
       const place = mounts.find(path);
-      return place?.mount.drive.files.sharedLink(place.path, signal);
+      return place?.mount.files.sharedLink(place.path, signal);
     },
     async shareLink(path, settings) {
       const { mount, path: inner } = mounts.place(path);
-      return mount.drive.files.shareLink(inner, settings);
+      return mount.files.shareLink(inner, settings);
     },
     async unshareLink(path) {
       const { mount, path: inner } = mounts.place(path);
-      return mount.drive.files.unshareLink(inner);
+      return mount.files.unshareLink(inner);
     },
     async sharedLinks(path, signal) {
+      if (path === ROOT && !mounts.find(ROOT)) return [];
       const asked = path === undefined ? mounts.all.map((mount) => ({ mount })) : [mounts.place(path)];
       const links = asked.map(async (place: { readonly mount: MountedRoot; readonly path?: Path }) =>
-        shownLinks(place.mount, await place.mount.drive.files.sharedLinks(place.path, signal)),
+        shownLinks(place.mount, await place.mount.files.sharedLinks(place.path, signal)),
       );
       return (await Promise.all(links)).flat();
     },
     async createLink(path, settings) {
       const { mount, path: inner } = mounts.place(path);
-      return mount.drive.files.createLink(inner, settings);
+      return mount.files.createLink(inner, settings);
     },
     async changeLink(path, url, change) {
       const { mount, path: inner } = mounts.place(path);
-      return mount.drive.files.changeLink(inner, url, change);
+      return mount.files.changeLink(inner, url, change);
     },
     async revokeLink(path, url) {
       const { mount, path: inner } = mounts.place(path);
-      return mount.drive.files.revokeLink(inner, url);
+      return mount.files.revokeLink(inner, url);
     },
     async thumbnail(path, rev, signal) {
       const { mount, path: inner } = mounts.place(path);
-      return mount.drive.files.thumbnail(inner, rev, signal);
+      return mount.files.thumbnail(inner, rev, signal);
     },
     async search(query, cursor, signal) {
       return searchAll(mounts.all, query, cursor, signal);
@@ -168,10 +169,12 @@ async function searchAll(
     const mount = mounts[index];
     if (!mount) break;
     while (next !== undefined) {
-      const page = await mount.drive.files.search(query, next || undefined, signal);
+      const page = await mount.files.search(query, next || undefined, signal);
       const entries = page.entries
         .filter(({ path }) => mount.outer(path) !== undefined)
-        .map((entry) => mount.shown(entry));
+        .map((entry) => mount.shown(entry))
+        // The name of a root is not the user's to see.
+        .filter(({ path }) => path !== mount.at);
       next = page.cursor;
       const following =
         next !== undefined ? `${index} ${next}` : index + 1 < mounts.length ? `${index + 1} ` : undefined;
@@ -207,7 +210,7 @@ class TopListing {
   async #entryOf({ mount, path }: Place, signal: AbortSignal | undefined): Promise<Entry> {
     try {
       await mount.ready();
-      const entry = await mount.drive.files.stat(path, signal);
+      const entry = await mount.files.stat(path, signal);
       if (entry) return mount.shown(entry);
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
