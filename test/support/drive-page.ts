@@ -154,6 +154,11 @@ class DrivePage {
     );
   }
 
+  /** Keeps the page from learning of changes that others make, which it would show by itself. Call after `answerListings`. */
+  async ignoreChanges(): Promise<void> {
+    await this.page.route(/\/.davgate\/api\/changes\b/, (route) => route.abort());
+  }
+
   /** Returns the names in the order of the page. */
   names(): Promise<string[]> {
     return this.page.locator('.item a').allInnerTexts();
