@@ -87,9 +87,9 @@ describe.each(EXAMPLES)('$proxy $place', ({ proxy: name, index, base, path }) =>
   async function send(method: string, target: string, { headers, body }: Sent = {}) {
     const outgoing = begin(method, target, headers);
     const answered = once(outgoing, 'response') as Promise<[import('node:http').IncomingMessage]>; // arguments of 'response'
-    if (body instanceof Readable) await pipeline(body, outgoing);
-    else outgoing.end(body);
-    const [answer] = await answered;
+    // Both fail when the proxy disconnects: neither failure may stay unhandled.
+    const sent = body instanceof Readable ? pipeline(body, outgoing) : outgoing.end(body);
+    const [[answer]] = await Promise.all([answered, sent]);
     const bytes = await buffer(answer);
     const { statusCode: status = 0, headers: found } = answer as {
       statusCode?: number;

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
+import { passedOn } from './passed-on.ts';
 
 /** How the service fails. */
 export type Absence =
@@ -29,12 +30,7 @@ export async function startFailingFront(target: string): Promise<FailingFront> {
   let absence: Absence | undefined;
 
   const pass = async (request: IncomingMessage, response: ServerResponse) => {
-    const { method, headers } = request;
-    const outgoing = httpRequest(new URL(request.url ?? '', target), { method, headers, agent: false });
-    response.once('close', () => outgoing.destroy());
-    const answered = once(outgoing, 'response');
-    await pipeline(request, outgoing);
-    const [answer] = (await answered) as [IncomingMessage];
+    const answer = await passedOn(request, target, (end) => response.once('close', end));
     response.writeHead(answer.statusCode ?? 500, answer.headers);
     await pipeline(answer, response);
   };

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { Gate } from './gate.ts';
+import { passedOn } from './passed-on.ts';
 
 export interface GatedService {
   readonly url: string;
@@ -21,11 +22,7 @@ export async function startGatedService(target: string): Promise<GatedService> {
     const { pathname } = new URL(request.url ?? '', target);
     const call = pathname.slice(pathname.lastIndexOf('/') + 1);
     await gates.get(call)?.pass();
-    const { method, headers } = request;
-    const outgoing = httpRequest(new URL(request.url ?? '', target), { method, headers, agent: false });
-    const answered = once(outgoing, 'response');
-    await pipeline(request, outgoing);
-    const [answer] = (await answered) as [IncomingMessage];
+    const answer = await passedOn(request, target);
     await gatesBehind.get(call)?.pass();
     response.writeHead(answer.statusCode ?? 500, answer.headers);
     await pipeline(answer, response);
