@@ -6,10 +6,8 @@ import UndiciPool from 'undici/lib/dispatcher/pool.js';
 import { linkedSignal } from '../util/abort.ts';
 import type { ByteSource } from '../util/byte-source.ts';
 import { type Clock, elapsedMs, type Instant, systemClock } from '../util/clock.ts';
-import type { HttpBody } from './http-body.ts';
-import { HttpCall } from './http-call.ts';
+import { type HttpBody, HttpCall, ReceiveBuffers } from './http-answer.ts';
 import { LostConnection, lostBy } from './lost-connection.ts';
-import { ReceiveBuffers } from './receive-buffers.ts';
 
 /** The service's hosts. */
 export type Host = 'base' | 'content' | 'notify';

@@ -101,8 +101,9 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     openRoute: (exchange) => webApp?.serve(exchange) ?? links?.(exchange),
     log,
     isLoggingRequests: config.logRequests,
-    ownRoute: (exchange, access, closing) => handleApi(exchange, driveOf(access), closing),
-    handle: (exchange, access) => handleDav(exchange, driveOf(access)),
+    driveOf,
+    ownRoute: handleApi,
+    handle: handleDav,
   });
 }
 

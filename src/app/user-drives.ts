@@ -2,7 +2,7 @@ import type { Drive } from '../browser/route.ts';
 import type { Grant } from '../config/grant.ts';
 import { createDriveView } from '../drive/view/drive-view.ts';
 import type { Mount, ViewedDrive } from '../drive/view/mounts.ts';
-import type { Access } from '../http/gateway-server.ts';
+import type { User } from '../http/credentials.ts';
 import { pathOf, ROOT } from '../util/path.ts';
 
 /** A drive that is served to users, and whether none of them may change it. */
@@ -10,28 +10,19 @@ export interface SharedDrive extends ViewedDrive, Pick<Drive, 'keptWrites'> {
   readonly isReadOnly: boolean;
 }
 
-/** A user's name and drive, as the protocols take them. */
-interface UserDrive {
-  /** `undefined` when the drive is open to all. */
-  readonly user: string | undefined;
-  readonly drive: Drive;
-  readonly csrfToken?: string | undefined;
-  readonly isOver?: (() => boolean) | undefined;
-}
-
 /**
- * Returns a function that finds the drive of an admitted user; without users, the first one. Users with the same rights get
- * the same object, so that they share its cached answers.
+ * Returns a function that finds the drive of a user; without users, the first one. Users with the same rights get the same
+ * object, so that they share its cached answers.
  */
-export function userDrives(drives: ReadonlyMap<string, SharedDrive>): (access: Access) => UserDrive {
+export function userDrives(drives: ReadonlyMap<string, SharedDrive>): (user: User | undefined) => Drive {
   const [first = ''] = drives.keys();
   const known = new Map<string, Drive>();
-  return ({ user, csrfToken, isOver }) => {
+  return (user) => {
     const grants = user?.grants ?? [{ drive: first }];
     const key = JSON.stringify(grants);
     const drive = known.get(key) ?? driveOf(grants, drives);
     known.set(key, drive);
-    return { user: user?.name, csrfToken, isOver, drive };
+    return drive;
   };
 }
 

@@ -57,8 +57,8 @@ export interface BrowserHandlerOptions {
 
 /** The user that a request was admitted for, and the drive as this user sees it. */
 interface Access {
-  /** The user's name; `undefined` when the drive is open to all. */
-  readonly user: string | undefined;
+  /** `undefined` when the drive is open to all. */
+  readonly user: { readonly name: string } | undefined;
   readonly drive: Drive;
   /** Present in a browser's session. */
   readonly csrfToken?: string | undefined;
@@ -86,7 +86,7 @@ export function createBrowserHandler({ clock, log }: BrowserHandlerOptions): Bro
       const input = await inputOf(exchange, route);
       const { signal } = exchange;
       if (route.changesDrive) requireWritable(drive.isReadOnly, input.path('path'));
-      const access = { user, csrfToken, isOver, drive };
+      const access = { user: user?.name, csrfToken, isOver, drive };
       await route.run({ exchange, signal, closing, ...access, input, ...shared });
     };
     return answered().catch((error) => answerFailure(exchange, log, error));

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Entry, Files } from '../drive/files.ts';
+import type { Files } from '../drive/files.ts';
 import type { RequestState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -31,11 +31,6 @@ export interface Context {
   readonly log: Log;
   readonly randomUuid: () => string;
   readonly xml: XmlReader;
-}
-
-/** Returns the entry at the request's path: at once when the drive knows it. */
-export function entryHere({ drive, path, exchange }: Context): Entry | Promise<Entry | undefined> {
-  return drive.files.known(path) ?? drive.files.stat(path, exchange.signal);
 }
 
 /** Answers the request. Throws `FileError` or `DavError` to refuse it. */

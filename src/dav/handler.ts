@@ -34,8 +34,8 @@ export interface DavHandlerOptions {
 
 /** The user that a request was admitted for, and the drive as this user sees it. */
 interface Access {
-  /** The user's name; `undefined` when the drive is open to all. */
-  readonly user: string | undefined;
+  /** `undefined` when the drive is open to all. */
+  readonly user: { readonly name: string } | undefined;
   readonly drive: Drive;
 }
 
@@ -66,7 +66,7 @@ export function createDavHandler({
 }: DavHandlerOptions): DavHandler {
   const methods = createMethods(clock, listingBytesMax, folderPage);
   const xml = new XmlReader();
-  return async (exchange, { user: principal = '', drive }) => {
+  return async (exchange, { user, drive }) => {
     const { request } = exchange;
     try {
       const method = methodOf(methods, request);
@@ -79,7 +79,7 @@ export function createDavHandler({
         request,
         path,
         hasTrailingSlash,
-        principal,
+        principal: user?.name ?? '',
         drive,
         clock,
         log,

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Entry } from '../drive/files.ts';
 import { type BasePath, pathBelow } from '../util/base-path.ts';
 import { namesOf, type Path, PathError, pathOf } from '../util/path.ts';
+import type { Context } from './context.ts';
 import { DavError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -29,7 +31,7 @@ export function parseResourceUrl(url: string, prefix: BasePath = ''): ResourceUr
     throw new DavError(400, 'the URL contains "#", which starts a fragment; send a "#" in a name as %23');
   if (whole !== '' && !whole.startsWith('/'))
     throw new DavError(400, 'the path of the URL must start with a slash');
-  const raw = pathBelow(prefix, whole);
+  const raw = prefix === '' ? whole : pathBelow(prefix, whole);
   if (raw === undefined)
     throw new DavError(
       403,
@@ -39,6 +41,11 @@ export function parseResourceUrl(url: string, prefix: BasePath = ''): ResourceUr
   if (segments.length > DEPTH_MAX)
     throw new DavError(414, `the path has ${segments.length} levels; at most ${DEPTH_MAX} are allowed`);
   return { path: pathFrom(segments.map(decodeSegment)), hasTrailingSlash: raw.endsWith('/') || raw === '' };
+}
+
+/** Returns the entry at the request's path: at once when the drive knows it. */
+export function entryHere({ drive, path, exchange }: Context): Entry | Promise<Entry | undefined> {
+  return drive.files.known(path) ?? drive.files.stat(path, exchange.signal);
 }
 
 /** Returns the host and port of an absolute URL; `undefined` for a path. */

@@ -21,12 +21,18 @@ export interface Changes {
  * it is announced, or is announced again.
  */
 export class Announcer implements Changes {
+  /** Whether anybody follows. Who announces many changes asks first. */
+  isFollowed = false;
   readonly #listeners = new Set<(change: DriveChange) => void>();
 
   follow(listener: (change: DriveChange) => void): () => void {
     const own = (change: DriveChange) => listener(change);
     this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    this.isFollowed = true;
+    return () => {
+      this.#listeners.delete(own);
+      this.isFollowed = this.#listeners.size > 0;
+    };
   }
 
   /** `isTree`: everything below `path` has changed too. */
@@ -45,10 +51,11 @@ export class Announcer implements Changes {
     this.entry(path, { isTree: false });
   }
 
-  /** Returns `locks`, whose changes are announced. */
+  /** Returns `locks`, whose changes are announced. Reading them and the claims of running requests cost nothing more. */
   locks(locks: Locks): Locks {
     const changed = () => this.#announce({ kind: 'locks' });
     return {
+      ...locks,
       async create(nowMs, wanted) {
         const granted = await locks.create(nowMs, wanted);
         if ('token' in granted) changed();
@@ -59,14 +66,6 @@ export class Announcer implements Changes {
         if (existed) changed();
         return existed;
       },
-      refresh: (...how) => locks.refresh(...how),
-      claim: (...how) => locks.claim(...how),
-      claimsHold: (id) => locks.claimsHold(id),
-      endClaims: (id) => locks.endClaims(id),
-      claimsEnd: (...how) => locks.claimsEnd(...how),
-      covering: (...where) => locks.covering(...where),
-      within: (...where) => locks.within(...where),
-      all: (nowMs) => locks.all(nowMs),
     };
   }
 

@@ -31,6 +31,12 @@ const LITTER = new Set(
 /** AppleDouble files (macOS), and owner files of Microsoft Office and LibreOffice. */
 const LITTER_PATTERN = /^(\._.|~\$.|\.~lock\..*#$)/s;
 
+/**
+ * Matches every path in which a name is litter or hidden, and few others: nearly all paths need no closer look. Letters
+ * match as `foldName` folds them.
+ */
+export const MAY_BE_SPECIAL = /\/(\.|~\$|icon\r|thumbs\.db|ehthumbs\.db|desktop\.ini)/iu;
+
 export function isLitter(name: string): boolean {
   return LITTER_PATTERN.test(name) || LITTER.has(foldName(name));
 }

@@ -5,7 +5,7 @@ import { type BasePath, partAbove } from '../util/base-path.ts';
 import type { Clock, Instant } from '../util/clock.ts';
 import { Alarm } from '../util/wait.ts';
 import type { Forwarded } from './forwarded.ts';
-import { pathOfTarget, queryOfTarget, targetBelow } from './request-target.ts';
+import { IS_PATH, pathOfTarget, queryOfTarget, targetBelow } from './request-target.ts';
 
 /** Maximum size of an unwanted body that is read to its end, so that the connection can be used again, in bytes. */
 export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
@@ -110,9 +110,9 @@ export class Exchange {
     { forwarded, isSecure, basePath, expectsContinue, clock, headers }: ExchangeOptions,
   ) {
     const target = request.url ?? '/';
-    const below = targetBelow(basePath, target);
+    const below = basePath === '' ? target : targetBelow(basePath, target);
     this.target = below ?? target;
-    this.path = pathOfTarget(this.target);
+    this.path = IS_PATH.test(this.target) ? this.target : pathOfTarget(this.target);
     this.forwardedPrefix = forwarded.prefix ?? '';
     this.prefix = `${this.forwardedPrefix}${basePath}`;
     this.isOutside = below === undefined;

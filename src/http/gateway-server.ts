@@ -29,8 +29,8 @@ import { SignIn } from './sign-in.ts';
 /** Maximum length of a logged path, in characters. */
 const LOGGED_PATH_MAX = 1_000;
 
-/** The user that a request was admitted for. */
-export interface Access {
+/** A login that a request was admitted with. */
+interface Login {
   /** `undefined` when the gateway is open to all. */
   readonly user: User | undefined;
   /** The token of a browser's session; `undefined` for every other login. */
@@ -39,12 +39,17 @@ export interface Access {
   readonly isOver?: () => boolean;
 }
 
+/** What a request was admitted to: `D` is the drive as its user sees it. */
+export interface Access<D> extends Login {
+  readonly drive: D;
+}
+
 /** Answers an admitted request. Resolves when all work on it is done, also work that outlives the client. */
-export type Handle = (exchange: Exchange, access: Access) => Promise<void>;
+type Handle<D> = (exchange: Exchange, access: Access<D>) => Promise<void>;
 
-type OwnRoute = (exchange: Exchange, access: Access, closing: AbortSignal) => Promise<void> | undefined;
+type OwnRoute<D> = (exchange: Exchange, access: Access<D>, closing: AbortSignal) => Promise<void> | undefined;
 
-export interface GatewayServerOptions {
+export interface GatewayServerOptions<D> {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
@@ -54,12 +59,14 @@ export interface GatewayServerOptions {
   readonly tls?: CertificateFiles | undefined;
   /** `undefined`: no login is needed. */
   readonly users: readonly User[] | undefined;
-  readonly handle: Handle;
+  /** Returns the drive of a user, or without a user that of everybody. Called once for each user, not for each request. */
+  readonly driveOf: (user: User | undefined) => D;
+  readonly handle: Handle<D>;
   /**
    * Answers an admitted request below `/.davgate/`; returns `undefined` for paths that it does not serve. What does not end
    * by itself ends when `closing` is aborted, at the beginning of the drain.
    */
-  readonly ownRoute?: OwnRoute;
+  readonly ownRoute?: OwnRoute<D>;
   readonly log: Log;
   /** Whether each request is logged; the default is `true`. */
   readonly isLoggingRequests?: boolean;
@@ -103,14 +110,15 @@ export interface GatewayServer {
  * Starts the gateway's server, which hands each admitted request to `handle`. Throws `ListenError`, `CertificateError`,
  * `PasswordHashError`.
  */
-export async function startGatewayServer(options: GatewayServerOptions): Promise<GatewayServer> {
+export async function startGatewayServer<D>(options: GatewayServerOptions<D>): Promise<GatewayServer> {
   const { host, port, tls, users, handle, metrics, log, clock = systemClock, basePath = '' } = options;
   const closing = new AbortController();
   // No leak, even with many listeners: each removes its own.
   setMaxListeners(0, closing.signal);
   const credentials = users && new Credentials(users, { clock, log, closing: closing.signal });
   const sessions = new Sessions(clock);
-  const rules: AdmissionRules = {
+  const rules: AdmissionRules<D> = {
+    driveOf: rememberedDrives(options.driveOf),
     handle,
     ownRoute: options.ownRoute,
     credentials,
@@ -159,9 +167,10 @@ export async function startGatewayServer(options: GatewayServerOptions): Promise
 }
 
 /** The rules that decide whether a request of the gateway reaches the drive. */
-interface AdmissionRules extends Monitored {
-  readonly handle: Handle;
-  readonly ownRoute: OwnRoute | undefined;
+interface AdmissionRules<D> extends Monitored {
+  readonly driveOf: (user: User | undefined) => D;
+  readonly handle: Handle<D>;
+  readonly ownRoute: OwnRoute<D> | undefined;
   readonly closing: AbortSignal;
   /** `undefined`: no login is needed. */
   readonly credentials: Credentials | undefined;
@@ -175,7 +184,7 @@ interface AdmissionRules extends Monitored {
 }
 
 /** Answers health checks, scrapes and shared links, refuses requests without a valid login, and hands on the rest. */
-async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
+async function admit<D>(exchange: Exchange, rules: AdmissionRules<D>): Promise<void> {
   const { request } = exchange;
   const needsLogin = rules.credentials !== undefined;
   const isOwn = isReserved(exchange.path);
@@ -208,10 +217,25 @@ async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
   if ('status' in login) return exchange.refuse(login);
   exchange.principal = login.user?.name;
   if (monitoring) return monitoring.whole();
-  if (isOwn) return rules.ownRoute?.(exchange, login, rules.closing) ?? exchange.refuse(RESERVED);
+  const access = { ...login, drive: rules.driveOf(login.user) };
+  if (isOwn) return rules.ownRoute?.(exchange, access, rules.closing) ?? exchange.refuse(RESERVED);
   const refusal = destinationRefusal(exchange);
   if (refusal) return exchange.refuse(refusal);
-  await rules.handle(exchange, login);
+  await rules.handle(exchange, access);
+}
+
+/** Returns `driveOf` with a memory. A user who has changed is another object. */
+function rememberedDrives<D>(
+  driveOf: GatewayServerOptions<D>['driveOf'],
+): GatewayServerOptions<D>['driveOf'] {
+  const everybody = {};
+  const known = new WeakMap<object, { readonly drive: D }>();
+  return (user) => {
+    const key = user ?? everybody;
+    const found = known.get(key) ?? { drive: driveOf(user) };
+    known.set(key, found);
+    return found.drive;
+  };
 }
 
 /** Whether the answer depends on the web page that asks. Programs other than browsers send neither header. */
@@ -236,7 +260,7 @@ const UNAUTHORIZED: Refusal = {
 async function loginOf(
   { request, address, ended }: Exchange,
   credentials: Credentials | undefined,
-): Promise<Access | Refusal | 'unauthorized' | undefined> {
+): Promise<Login | Refusal | 'unauthorized' | undefined> {
   if (!credentials) return { user: undefined };
   const checked = credentials.check(request.headers.authorization, address);
   const result = checked instanceof Promise ? await Promise.race([checked, ended]) : checked;
@@ -281,7 +305,8 @@ function asksAbove({ request: { method }, above }: Exchange): boolean {
 /** Refuses the reserved folder also as a Destination: a file copied or moved there would be out of reach. */
 function destinationRefusal({ request, prefix }: Exchange): Refusal | undefined {
   const { destination } = request.headers;
-  const path = pathBelow(prefix, pathOfTarget(String(destination ?? '').trim()));
+  if (destination === undefined) return undefined;
+  const path = pathBelow(prefix, pathOfTarget(String(destination).trim()));
   if (path === undefined || !isReserved(path)) return undefined;
   return { status: 403, text: 'The folder /.davgate belongs to davgate itself; choose another Destination.' };
 }

@@ -6,9 +6,12 @@ export function pathOfTarget(target: string): string {
   return path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?=\/|$)/i, '') || '/';
 }
 
+/** Matches a request line that is a path alone, as nearly all are. */
+export const IS_PATH = /^\/[^?#]*$/;
+
 /** Takes the base path off a request line; `undefined` outside of it. `OPTIONS *` is about all that is served. */
 export function targetBelow(base: BasePath, target: string): string | undefined {
-  if (base === '' || target === '*') return target;
+  if (target === '*') return target;
   const below = pathBelow(base, pathOfTarget(target));
   return below && below + (/[?#].*$/.exec(target)?.[0] ?? '');
 }

@@ -40,13 +40,15 @@ function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const timeout = setTimeout(() => {
-      removeListener();
+      removeListener?.();
       resolve();
     }, ms);
-    const removeListener = onAbort(signal, (reason) => {
-      clearTimeout(timeout);
-      reject(reason);
-    });
+    const removeListener =
+      signal &&
+      onAbort(signal, (reason) => {
+        clearTimeout(timeout);
+        reject(reason);
+      });
   });
 }
 

@@ -86,15 +86,16 @@ export async function startDav(
     host: '127.0.0.1',
     port: 0,
     users: undefined,
+    driveOf: () => drive,
     ownNames: ['dav.example', 'inner', 'x'],
     log: silentLog,
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(options.basePath !== undefined && { basePath: options.basePath }),
-    handle: (exchange) => {
+    handle: (exchange, access) => {
       const { request, response } = exchange;
       open.add(response);
       response.once('close', () => open.delete(response));
-      return handle(exchange, { user: String(request.headers[USER] ?? 'ann'), drive });
+      return handle(exchange, { ...access, user: { name: String(request.headers[USER] ?? 'ann') } });
     },
   });
   const { port } = listener;

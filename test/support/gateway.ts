@@ -153,7 +153,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const views = new Map(
     Object.entries(options.views ?? {}).map(([user, mounts]) => [
       user,
-      { user, drive: viewOf(access.drive, mounts) },
+      { user: { name: user }, drive: viewOf(access.drive, mounts) },
     ]),
   );
   const accessOf = ({ headers }: IncomingMessage) => views.get(String(headers['x-test-user'])) ?? access;
@@ -163,6 +163,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     host: '127.0.0.1',
     port: 0,
     users: undefined,
+    driveOf: () => undefined,
     log,
     ownRoute: (exchange, _, closing) => handleApi(exchange, accessOf(exchange.request), closing),
     handle: (exchange) => handleDav(exchange, accessOf(exchange.request)),

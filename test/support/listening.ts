@@ -39,11 +39,11 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-interface ListeningOptions extends Partial<Omit<GatewayServerOptions, 'handle'>> {
+interface ListeningOptions extends Partial<Omit<GatewayServerOptions<undefined>, 'handle'>> {
   readonly handle?: (
     request: IncomingMessage,
     response: ServerResponse,
-    access: Access,
+    access: Access<undefined>,
     exchange: Exchange,
   ) => Promise<void>;
 }
@@ -60,6 +60,7 @@ export async function listening({
     host: '127.0.0.1',
     port: 0,
     users: undefined,
+    driveOf: () => undefined,
     ownNames: [HOST],
     handle: (exchange, access) => handle(exchange.request, exchange.response, access, exchange),
     log: { info: note, warn: note, error: note },

@@ -16,9 +16,9 @@ import {
   type Validators,
   validatorsOf,
 } from '../conditions/preconditions.ts';
-import { type Context, entryHere, type Method } from '../context.ts';
+import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { hrefOf } from '../request.ts';
+import { entryHere, hrefOf } from '../request.ts';
 
 /**
  * Media types that browsers only show or save. Files of all others are sandboxed: a file must not act as the user who opens

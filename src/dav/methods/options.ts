@@ -1,7 +1,8 @@
 import { FileError } from '../../drive/errors.ts';
 import { clientOf } from '../clients.ts';
-import { type Context, entryHere } from '../context.ts';
+import type { Context } from '../context.ts';
 import { ALLOWED_ABOVE, ALLOWED_READING, ALLOWED_SOMEWHERE, allowedMethods } from '../errors.ts';
+import { entryHere } from '../request.ts';
 
 /**
  * OPTIONS (RFC 4918 §10.1). Answers 200, because old clients reject 204. `MS-Author-Via` makes Office edit in place;

@@ -9,12 +9,12 @@ import { answerMultistatus, joined, rowsIn, sendMultistatus, XML_TYPE } from '..
 import { type DeadProperties, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
 import { RenderedListings } from '../answers/rendered-listings.ts';
 import { clientOf } from '../clients.ts';
-import { type Context, entryHere, type Method } from '../context.ts';
+import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import { loadLiveState } from '../properties/live-state.ts';
 import { PropertySelection, parsePropfind } from '../properties/property-selection.ts';
-import { type Depth, depthOf, encodeSegment, parseResourceUrl, requestHref } from '../request.ts';
+import { type Depth, depthOf, encodeSegment, entryHere, parseResourceUrl, requestHref } from '../request.ts';
 import { readXmlBytes, type XmlLimits } from '../xml/xml-reader.ts';
 
 /** Limits of the request body. Real ones have under 4 KiB and 30 elements. */

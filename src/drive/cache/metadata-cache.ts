@@ -39,7 +39,7 @@ interface MetadataCacheDeps extends LookupsDeps {
   readonly onGone?: (ids: readonly string[]) => void;
   readonly availability: Availability;
   readonly meter: Meter;
-  readonly changes: Pick<Announcer, 'entry' | 'everything'>;
+  readonly changes: Pick<Announcer, 'isFollowed' | 'entry' | 'everything'>;
 }
 
 /**
@@ -170,13 +170,14 @@ export class MetadataCache {
     paths: readonly Path[],
     { tree = false, shield = false }: { readonly tree?: boolean; readonly shield?: boolean } = {},
   ): LocalChange {
-    const { cache } = this.#deps;
+    const { cache, changes: announcer } = this.#deps;
     const changes = paths.map((path) => {
       const key = keyOf(path);
       return this.#own.begin(key, cache.peek(key), { tree, shield });
     });
     const announce = (outcomes: readonly (readonly [Path, Known])[]) => {
-      for (const path of paths) this.#deps.changes.entry(path, { isTree: !isFile(path, outcomes) });
+      if (!announcer.isFollowed) return;
+      for (const path of paths) announcer.entry(path, { isTree: !isFile(path, outcomes) });
     };
     return {
       end: (outcomes, { isNew } = { isNew: false }) => {

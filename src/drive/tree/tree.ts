@@ -8,7 +8,7 @@ import { FileError, fileErrorOf, replaced } from '../errors.ts';
 import type { Entry, FileEntry, Files, FolderEntry, Listing } from '../files.ts';
 import type { History } from '../history.ts';
 import { type LocalFiles, localEntry } from '../local-files.ts';
-import { isWithinWaiting } from '../names.ts';
+import { isWithinWaiting, MAY_BE_SPECIAL } from '../names.ts';
 import { type Placeholders, placeholderEntry } from '../placeholders.ts';
 import { changeLink, type RemoteLinks, replaceLink, revokeLink, revokeLinks } from '../shared-links.ts';
 
@@ -191,9 +191,15 @@ export class Reader {
 
   constructor(private readonly deps: ReaderDeps) {}
 
+  /** Returns who has the entry at `path`, if there is one. Nobody shows an entry that is being replaced. */
+  keeperOf(path: Path): 'service' | 'machine' | 'nobody' {
+    if (!MAY_BE_SPECIAL.test(path)) return 'service';
+    if (isWithinWaiting(path)) return 'nobody';
+    return this.deps.localFiles.owns(path) ? 'machine' : 'service';
+  }
+
   known(path: Path): Entry | undefined {
-    const { metadata, localFiles } = this.deps;
-    return isWithinWaiting(path) || localFiles.owns(path) ? undefined : metadata.known(path);
+    return this.keeperOf(path) === 'service' ? this.deps.metadata.known(path) : undefined;
   }
 
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
@@ -205,8 +211,7 @@ export class Reader {
     { isPinned }: { readonly isPinned: boolean },
     signal?: AbortSignal,
   ): Promise<Entry | undefined> {
-    const { metadata, localFiles } = this.deps;
-    if (isPinned && !isWithinWaiting(path) && !localFiles.owns(path)) await metadata.refresh(path);
+    if (isPinned && this.keeperOf(path) === 'service') await this.deps.metadata.refresh(path);
     return this.#stat(path, { believesAbsence: true }, signal);
   }
 
@@ -216,8 +221,9 @@ export class Reader {
     signal: AbortSignal | undefined,
   ): Promise<Entry | undefined> {
     const { metadata, localFiles, placeholders } = this.deps;
-    if (isWithinWaiting(path)) return undefined;
-    if (localFiles.owns(path)) return localFiles.stat(path);
+    const keeper = this.keeperOf(path);
+    if (keeper === 'nobody') return undefined;
+    if (keeper === 'machine') return localFiles.stat(path);
     const entry = await metadata.statOrLast(path, how, signal);
     if (entry) return entry;
     const placeholder = await placeholders.get(path);
@@ -240,9 +246,8 @@ export class Reader {
   async parentOf(path: Path, signal?: AbortSignal): Promise<FolderEntry> {
     const { metadata, localFiles } = this.deps;
     const folder = parentOf(path);
-    const parent = localFiles.owns(folder)
-      ? await localFiles.stat(folder)
-      : await metadata.stat(folder, signal);
+    const isHere = this.keeperOf(folder) === 'machine';
+    const parent = await (isHere ? localFiles.stat(folder) : metadata.stat(folder, signal));
     if (parent?.kind === 'folder') return parent;
     const why = parent ? 'is a file' : 'does not exist';
     throw new FileError('parent-missing', `cannot create ${path}: ${folder} ${why}`);
@@ -250,8 +255,9 @@ export class Reader {
 
   async list(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing> {
     const { metadata, localFiles, placeholders } = this.deps;
-    if (isWithinWaiting(path)) throw new FileError('not-found', `${path} is not there`);
-    if (localFiles.owns(path)) return this.#listLocal(path);
+    const keeper = this.keeperOf(path);
+    if (keeper === 'nobody') throw new FileError('not-found', `${path} is not there`);
+    if (keeper === 'machine') return this.#listLocal(path);
     // Placeholders first: one that is committed meanwhile is then found twice, instead of not at all.
     const [empty, litter] = await Promise.all([placeholders.in(path), localFiles.in(path)]);
     const base = await metadata.listOrLast(path, isCovered, signal);
@@ -284,7 +290,7 @@ export class Reader {
     // Also placeholders, which the service does not have.
     if (file.sizeBytes === 0) return;
     const { localFiles, content } = this.deps;
-    if (localFiles.owns(file.path)) return yield await localFiles.read(file, range);
+    if (this.keeperOf(file.path) === 'machine') return yield await localFiles.read(file, range);
     try {
       yield* content.read(file, range, signal);
     } catch (error) {
@@ -299,7 +305,7 @@ export class Reader {
   }
 
   #isCold(folder: Path): boolean {
-    return !this.deps.localFiles.owns(folder) && this.deps.metadata.isCold(folder);
+    return this.keeperOf(folder) === 'service' && this.deps.metadata.isCold(folder);
   }
 
   /** Returns `undefined` for a folder that disappeared during the walk; throws when the top folder did. */

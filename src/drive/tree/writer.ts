@@ -10,7 +10,7 @@ import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, FolderEntry, WriteOptions, Written } from '../files.ts';
 import { type LocalFiles, modeAllows } from '../local-files.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
-import { isDoubtful, isWithinWaiting } from '../names.ts';
+import { isDoubtful } from '../names.ts';
 import type { PathLocks } from '../path-locks.ts';
 import { type Placeholders, placeholderEntry } from '../placeholders.ts';
 import type { QuotaCache } from '../quota-cache.ts';
@@ -41,9 +41,9 @@ export class Writer {
     options: WriteOptions,
     signal?: AbortSignal,
   ): Promise<Written> {
-    const { localFiles, metadata, placeholders, clock } = this.deps;
+    const { reader, localFiles, metadata, placeholders, clock } = this.deps;
     const parent = await this.#placeFor(path, signal);
-    if (localFiles.owns(path))
+    if (reader.keeperOf(path) === 'machine')
       return localFiles.write(join(parent.path, nameOf(path)), body, options, this.#aroundCommitAt(path));
     const existing = await metadata.stat(path, signal);
     if (existing?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
@@ -51,7 +51,7 @@ export class Writer {
     const placeholder = await placeholders.get(path);
     if (placeholder) return this.#replacePlaceholder(parent, placeholder, body, options, signal);
     // Of two writes that may only create the file, the service decides which came first.
-    if (options.mode.if !== 'any' || isDoubtful(path) || (options.sizeBytes ?? 0) > 0)
+    if (options.mode.if !== 'any' || (options.sizeBytes ?? 0) > 0 || isDoubtful(path))
       return this.#store(parent, path, body, options, signal);
     const peeked = await peek(body);
     if (!peeked.isEmpty) return this.#store(parent, path, peeked.body, options, signal);
@@ -123,7 +123,7 @@ export class Writer {
   /** Returns the folder in which `path` can be created. */
   async #placeFor(path: Path, signal?: AbortSignal): Promise<FolderEntry> {
     if (path === ROOT) throw new FileError('is-a-folder', 'the root of the drive is a folder');
-    if (isWithinWaiting(path))
+    if (this.deps.reader.keeperOf(path) === 'nobody')
       throw new FileError('bad-name', `davgate keeps the name ${nameOf(path)} for itself`);
     return this.deps.reader.parentOf(path, signal);
   }

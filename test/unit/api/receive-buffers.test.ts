@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
 import { Http } from '../../../src/api/http.ts';
-import { ReceiveBuffers } from '../../../src/api/receive-buffers.ts';
+import { ReceiveBuffers } from '../../../src/api/http-answer.ts';
 import { pseudoRandomBytes } from '../../support/bytes.ts';
 import { makeCertificate } from '../../support/certificate.ts';
 

@@ -27,14 +27,14 @@ const drives = new Map([
 ]);
 
 function placesOf(driveOf: ReturnType<typeof userDrives>, ...grants: readonly Grant[]) {
-  return driveOf({ user: { name: 'ann', passwordHash: '', grants } }).drive;
+  return driveOf({ name: 'ann', passwordHash: '', grants });
 }
 
 test('users with the same rights share one object, and a read-only user never gets that of a writer', () => {
   const driveOf = userDrives(drives);
   const writer = placesOf(driveOf, { drive: 'one' });
   expect(placesOf(driveOf, { drive: 'one' })).toBe(writer);
-  expect(driveOf({ user: undefined }).drive).toBe(writer);
+  expect(driveOf(undefined)).toBe(writer);
   expect(writer.files).toBe(one.files);
   const reader = placesOf(driveOf, { drive: 'one', isReadOnly: true });
   expect(reader).not.toBe(writer);

@@ -45,9 +45,10 @@ beforeEach(async () => {
     host: '127.0.0.1',
     port: 0,
     users: undefined,
+    driveOf: () => drive,
     log: silentLog,
     clock,
-    ownRoute: (exchange, _, closing) => handleApi(exchange, { user: undefined, drive }, closing),
+    ownRoute: handleApi,
     handle: async (exchange) => exchange.drop(),
   });
 });

@@ -97,12 +97,13 @@ test('pipelined downloads that nobody reads end when their connections break, an
     host: '127.0.0.1',
     port: 0,
     users: undefined,
+    driveOf: () => ({ files, state }),
     ownNames: ['x'],
     log: silentLog,
     clock,
-    async handle(exchange) {
+    async handle(exchange, access) {
       running += 1;
-      await handleDav(exchange, { user: undefined, drive: { files, state } });
+      await handleDav(exchange, access);
       running -= 1;
     },
   });

@@ -16,7 +16,7 @@ const wrong = (index = 0) =>
 
 describe('a gateway with users', () => {
   test('a request with the right password is handled with its user', async () => {
-    const seen: (Access | string | undefined)[] = [];
+    const seen: (Access<undefined> | string | undefined)[] = [];
     const { connect } = await listening({
       users: [ANN],
       handle: async ({ url }, response, access) => {

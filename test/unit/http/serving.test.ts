@@ -250,6 +250,7 @@ describe('https', () => {
       port: 0,
       tls,
       users: undefined,
+      driveOf: () => undefined,
       handle: async () => undefined,
       log: silentLog,
     });
@@ -305,7 +306,14 @@ describe('reload', () => {
 
 describe('the listening address', () => {
   const start = (host: string, port: number) =>
-    startGatewayServer({ host, port, users: undefined, handle: async () => undefined, log: silentLog });
+    startGatewayServer({
+      host,
+      port,
+      users: undefined,
+      driveOf: () => undefined,
+      handle: async () => undefined,
+      log: silentLog,
+    });
 
   test('an address that is in use, or that this machine does not have, is refused with its name', async () => {
     const { port } = await listening();
@@ -327,6 +335,7 @@ describe('the listening address', () => {
       host: '127.0.0.1',
       port: 0,
       users,
+      driveOf: () => undefined,
       handle: async () => undefined,
       log: silentLog,
     });

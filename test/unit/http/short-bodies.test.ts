@@ -16,6 +16,7 @@ async function echoing(pause: () => Promise<unknown>, atOnce = false): Promise<G
     host: '127.0.0.1',
     port: 0,
     users: undefined,
+    driveOf: () => undefined,
     log: silentLog,
     async handle(exchange) {
       await pause();

@@ -30,7 +30,7 @@ const cookieOf = (answer: string) => /\r\nSet-Cookie: ([^;]*)/i.exec(answer)?.[1
 function gateway(options: Parameters<typeof listening>[0] = {}): Promise<Listening> {
   return listening({
     users: [ANN],
-    handle: async (_request, response, { user, csrfToken = '' }: Access) =>
+    handle: async (_request, response, { user, csrfToken = '' }: Access<undefined>) =>
       void response.end(`for ${user?.name} token=${csrfToken};`),
     ...options,
   });

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { HttpBody } from '../../../src/api/http-body.ts';
+import { HttpBody } from '../../../src/api/http-answer.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { pseudoRandomBytes } from '../../support/bytes.ts';
 

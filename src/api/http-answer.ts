@@ -1,3 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { OnReadOpts, Socket } from 'node:net';
+import { onAbort } from '../util/abort.ts';
 import type { ByteSource } from '../util/byte-source.ts';
 import { type Clock, elapsedMs } from '../util/clock.ts';
 import { closedEarly, tooSlow } from './lost-connection.ts';
@@ -11,15 +14,21 @@ const GATHERED_BYTES = 256 * 1024;
 /** Minimum number of bytes of a body within its time limit. A slower one comes sooner over a new connection. */
 const PROGRESS_BYTES_MIN = 16 * 1024;
 
+/** Size of a buffer, in bytes: TLS brings at most 16 KiB at a time, a plain connection fills it. */
+const BUFFER_BYTES = 64 * 1024;
+
+/** Size of a piece from which on its buffer is reused, in bytes: the bytes of a long body come in such pieces. */
+const PIECE_BYTES_MIN = 16 * 1024;
+
 /** The connection that a body arrives on, as undici controls it. */
-export interface BodyConnection {
+interface BodyConnection {
   pause(): void;
   resume(): void;
   /** Closes the connection. `HttpBody.end` follows. */
   abort(reason: Error): void;
 }
 
-export interface BodyLimits {
+interface BodyLimits {
   readonly clock: Clock;
   /** How long a reader tolerates almost no bytes, in ms. */
   readonly silenceMs: number;
@@ -186,4 +195,105 @@ export class HttpBody implements ByteSource {
     this.#isPaused = false;
     this.connection.resume();
   }
+}
+
+/** The head of an answer, and its body to be read. */
+interface CallAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: HttpBody;
+}
+
+/**
+ * One request, as the handler of undici's `dispatch`. undici's own `request` keeps the pieces of a body for later; here
+ * `HttpBody` copies them at once, so that their memory can be reused (`ReceiveBuffers`).
+ */
+export class HttpCall {
+  /** Resolves at the head of the answer. Rejects with undici's error or the signal's reason. */
+  readonly answer: Promise<CallAnswer>;
+  #resolve: (answer: CallAnswer) => void = () => {};
+  #reject: (failure: unknown) => void = () => {};
+  #connection: BodyConnection | undefined;
+  #body: HttpBody | undefined;
+  readonly #removeListener: () => void;
+
+  /** `signal` aborts the call until its body has been received. `received` is told of all bytes of the body that come. */
+  constructor(
+    private readonly limits: BodyLimits,
+    private readonly signal: AbortSignal,
+    private readonly received: (bytes: number) => void,
+  ) {
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#removeListener = onAbort(signal, () => {
+      this.#connection?.abort(signal.reason);
+      this.#reject(signal.reason);
+    });
+  }
+
+  onRequestStart(connection: BodyConnection): void {
+    this.#connection = connection;
+    if (this.signal.aborted) connection.abort(this.signal.reason);
+  }
+
+  onResponseStart(connection: BodyConnection, status: number, headers: IncomingHttpHeaders): void {
+    // 103 and the like come before the answer.
+    if (status < 200) return;
+    this.#body = new HttpBody(connection, this.limits);
+    this.#resolve({ status, headers, body: this.#body });
+  }
+
+  onResponseData(_connection: BodyConnection, bytes: Buffer): void {
+    this.received(bytes.length);
+    this.#body?.add(bytes);
+  }
+
+  onResponseEnd(): void {
+    this.#removeListener();
+    this.#body?.end({});
+  }
+
+  onResponseError(_connection: BodyConnection, failure: Error): void {
+    this.#removeListener();
+    this.#body?.end({ failure });
+    this.#reject(failure);
+  }
+}
+
+/**
+ * The memory that a connection receives into: a few buffers in turns. Node would make a new one for each piece of 16 KiB,
+ * and collecting this garbage takes as much time as receiving the bytes. A buffer is reused when the stream has nothing of
+ * it any more, so its bytes must be copied as soon as they are read from the stream. undici keeps headers where they came
+ * until their head is complete, so a buffer is reused only when more bytes than a head has have come after it.
+ */
+export class ReceiveBuffers implements OnReadOpts {
+  /** The connection, set before it can receive. */
+  socket: Socket | undefined;
+  #current: Buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  /** Earlier buffers with pieces of at least `PIECE_BYTES_MIN`, oldest first. */
+  readonly #used: Buffer[] = [];
+  readonly #usedMin: number;
+  #pieceBytes = 0;
+
+  /** `headBytesMax`: maximum size of an answer's head. */
+  constructor(headBytesMax: number) {
+    this.#usedMin = Math.ceil(headBytesMax / PIECE_BYTES_MIN);
+  }
+
+  /** Returns the buffer for the next piece. */
+  readonly buffer = (): Buffer => {
+    if (this.#pieceBytes >= PIECE_BYTES_MIN) this.#used.push(this.#current);
+    const oldest = this.#used.length > this.#usedMin ? this.#used.shift() : undefined;
+    const areEarlierRead = (this.socket?.readableLength ?? 0) <= this.#pieceBytes;
+    this.#current = (areEarlierRead ? oldest : undefined) ?? Buffer.allocUnsafeSlow(BUFFER_BYTES);
+    return this.#current;
+  };
+
+  /** Takes the piece that has come. Returns whether the stream wants more. */
+  readonly callback = (bytes: number): boolean => {
+    this.#pieceBytes = bytes;
+    return this.socket?.push(this.#current.subarray(0, bytes)) ?? false;
+  };
 }
