@@ -20,7 +20,7 @@ const PROGRAMS = [
 ];
 
 /** Loaded from `node_modules`, because they find their binaries from there. */
-const NATIVE = ['better-sqlite3', 'sharp'];
+const NATIVE = ['bcrypt', 'better-sqlite3', 'sharp'];
 
 await build({
   input: Object.fromEntries(PROGRAMS.map((name) => [name, join(import.meta.dirname, `${name}.ts`)])),

@@ -29,6 +29,7 @@ const PACKAGES = [
   { name: 'groff-base', program: 'groff', project: 'clients' },
   { name: 'nginx-light', program: 'nginx', project: 'clients' },
   { name: 'apache2', program: 'apache2', project: 'clients' },
+  { name: 'apache2-utils', program: 'htpasswd', project: 'clients' },
   { name: 'caddy', program: 'caddy', project: 'clients' },
   { name: 'haproxy', program: 'haproxy', project: 'clients' },
   { name: 'unzip', program: 'unzip', project: 'integration' },

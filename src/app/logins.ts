@@ -4,6 +4,7 @@ import { ConfigError } from '../config/settings.ts';
 import type { User } from '../http/credentials.ts';
 import { hashPassword, type PasswordCost, RANDOM_PASSWORD_COST, verifyPassword } from '../http/passwords.ts';
 import { makeFolder } from '../util/make-folder.ts';
+import { readHtpasswd } from './htpasswd.ts';
 
 /** The users that may log in. */
 export interface Logins {
@@ -14,11 +15,11 @@ export interface Logins {
 }
 
 /**
- * Hashes the configured passwords, and makes up a password for a user without one. A user in `known` whose password is the
- * same keeps the hash. Throws `ConfigError`.
+ * Hashes the configured passwords, reads those of the htpasswd file, and makes up a password for a user without one. A user
+ * in `known` whose password is the same keeps the hash. Throws `ConfigError`.
  */
 export async function loginsOf(
-  { users: configured, dataDirectory }: Config,
+  { users: configured, dataDirectory, htpasswdFile, drives }: Config,
   known: readonly User[] = [],
 ): Promise<Logins> {
   makeDataDirectory(dataDirectory);
@@ -29,14 +30,26 @@ export async function loginsOf(
     const isSame = before !== undefined && (await verifyPassword(password, before));
     return isSame ? before : hashPassword(password, cost);
   };
-  for (const { name, grants, password, passwordHash } of configured ?? []) {
-    if (passwordHash) users.push({ name, grants, passwordHash });
+  const listed = new Map(htpasswdFile === undefined ? [] : await readHtpasswd(htpasswdFile));
+  for (const { name, grants, password, passwordHash, isListedElsewhere } of configured ?? []) {
+    const hash = listed.get(name.normalize('NFC'));
+    listed.delete(name.normalize('NFC'));
+    if (isListedElsewhere) {
+      // A user who was removed from the file can no longer log in.
+      if (hash !== undefined) users.push({ name, grants, passwordHash: hash });
+    } else if (hash !== undefined)
+      throw new ConfigError(
+        `the user ${name} has one password in ${htpasswdFile} and another in the settings; remove one`,
+      );
+    else if (passwordHash) users.push({ name, grants, passwordHash });
     else if (password) users.push({ name, grants, passwordHash: await hashOf(name, password) });
     else {
       madeUp = await madeUpPassword(dataDirectory);
       users.push({ name, grants, passwordHash: await hashOf(name, madeUp.text, RANDOM_PASSWORD_COST) });
     }
   }
+  const grants = drives.slice(0, 1).map(({ name: drive }) => ({ drive }));
+  for (const [name, passwordHash] of listed) users.push({ name, grants, passwordHash });
   return { users: configured && users, madeUpPassword: madeUp };
 }
 

@@ -17,7 +17,9 @@ const FIXED = {
   writeMode: 'write-mode',
   redisUrl: 'redis',
   logRequests: 'log-requests',
-} as const satisfies Readonly<Record<Exclude<keyof Config, 'tls' | 'users' | 'drives' | 'log'>, string>>;
+} as const satisfies Readonly<
+  Record<Exclude<keyof Config, 'tls' | 'users' | 'htpasswdFile' | 'drives' | 'log'>, string>
+>;
 
 /**
  * Replaces the users and the certificate of a running gateway by those of `next`. Returns the other settings that differ:

@@ -4,7 +4,9 @@ export type Entry =
   | { readonly kind: 'open' }
   /** One user. `password` is the password, or where to find it. */
   | { readonly kind: 'user'; readonly name: string; readonly password: string }
-  | { readonly kind: 'table'; readonly users: number; readonly drives: number; readonly file: string };
+  | { readonly kind: 'table'; readonly users: number; readonly drives: number; readonly file: string }
+  /** Users whose number can change while davgate runs. */
+  | { readonly kind: 'listed'; readonly drives: number; readonly place: string };
 
 /** Facts for the text after the start. */
 export interface MountFacts {
@@ -45,7 +47,7 @@ function windowsUser(name: string): string {
 }
 
 function drivesOf(entry: Entry): string {
-  return entry.kind === 'table' && entry.drives > 1 ? `${entry.drives} drives` : 'your drive';
+  return 'drives' in entry && entry.drives > 1 ? `${entry.drives} drives` : 'your drive';
 }
 
 function lines(about: string, values: readonly string[]): string {
@@ -64,6 +66,8 @@ function entryLines(entry: Entry): string {
       return '  without a login: everyone on this machine may use it\n';
     case 'user':
       return `  user      ${entry.name}\n  password  ${entry.password}\n`;
+    case 'listed':
+      return `  login     as a user of ${entry.place}\n`;
     case 'table': {
       const users = entry.users === 1 ? 'the user' : `the ${entry.users} users`;
       return `  login     as ${users} of ${entry.file}\n`;

@@ -90,9 +90,15 @@ function placesOf({ listen, publicUrl, tls }: Config, { url: listening }: Gatewa
   };
 }
 
-function entryOf({ users, drives }: Config, { madeUpPassword }: Gateway, file: string | undefined): Entry {
-  const [sole] = users ?? [];
-  if (!users || !sole) return { kind: 'open' };
+function entryOf(
+  { users, drives, htpasswdFile }: Config,
+  { madeUpPassword }: Gateway,
+  file: string | undefined,
+): Entry {
+  if (!users) return { kind: 'open' };
+  if (htpasswdFile !== undefined) return { kind: 'listed', drives: drives.length, place: htpasswdFile };
+  const [sole] = users;
+  if (!sole) throw new Error('without an htpasswd file there is at least one user');
   if (sole.password === undefined && madeUpPassword)
     return { kind: 'user', name: sole.name, password: passwordText(madeUpPassword) };
   const isOfFile = file !== undefined && (users.length > 1 || sole.passwordHash !== undefined);

@@ -20,10 +20,20 @@ import { GRANT_KEYS, USER_KEYS } from './user-keys.ts';
 /** A user and their drives. */
 export interface UserConfig {
   readonly name: string;
-  /** Exactly one of `password` and `passwordHash`; neither for the only user whose password davgate makes up. */
+  /**
+   * At most one of `password`, `passwordHash` and `isListedElsewhere`; none for the only user whose password davgate makes
+   * up.
+   */
   readonly password?: string;
   readonly passwordHash?: string;
+  /** Whether the password is in the htpasswd file, if it is anywhere. */
+  readonly isListedElsewhere?: true;
   readonly grants: readonly Grant[];
+}
+
+/** A user, and where it stands, for error messages. */
+interface UserRow extends UserConfig {
+  readonly origin: string;
 }
 
 /** The contents of a configuration file. */
@@ -32,7 +42,7 @@ export interface ConfigFile {
   readonly origin: string;
   readonly settings: Settings;
   readonly drives: readonly { readonly name: string; readonly settings: Settings }[] | undefined;
-  readonly users: readonly UserConfig[] | undefined;
+  readonly users: readonly UserRow[] | undefined;
 }
 
 /** Keys beside the settings at the top of a file. */
@@ -169,7 +179,10 @@ function drivesOf(node: ConfigNode, path: string): NonNullable<ConfigFile['drive
   );
 }
 
-function usersOf(node: ConfigNode, path: string): readonly UserConfig[] {
+/** What to do with a user without a password, or with two. */
+export const WRITE_PASSWORD = 'write either "password" or "password-hash" (davgate hash-password makes one)';
+
+function usersOf(node: ConfigNode, path: string): readonly UserRow[] {
   if (node.kind !== 'list' || node.items.length === 0)
     refuse(path, node.place, '"users" must be a list of at least one user');
   const users = collectAll(node.items.map((item) => () => userOf(item, path)));
@@ -180,7 +193,7 @@ function usersOf(node: ConfigNode, path: string): readonly UserConfig[] {
   return users;
 }
 
-function userOf(node: ConfigNode, path: string): UserConfig {
+function userOf(node: ConfigNode, path: string): UserRow {
   const fields = fieldsOf(node, path, 'a user');
   const { texts, grants } = collect({
     keys: () =>
@@ -199,16 +212,18 @@ function userOf(node: ConfigNode, path: string): UserConfig {
   if (name === '' || name.includes(':'))
     refuse(path, placeOf('name'), '"name" must be a name without a colon');
   refuseUnsayable({ text: name, origin: originOf('name', path, placeOf('name')) });
-  if (password !== undefined && password !== '' && passwordHash === undefined) {
+  if (password === '' || (password !== undefined && passwordHash !== undefined))
+    refuse(path, node.place, `user ${name}: ${WRITE_PASSWORD}`);
+  if (password !== undefined)
     refuseUnsayable({ text: password, origin: originOf('password', path, placeOf('password')) });
-    return { name, grants, password };
-  }
-  if (passwordHash !== undefined && password === undefined) return { name, grants, passwordHash };
-  return refuse(
-    path,
-    node.place,
-    `user ${name}: write either "password" or "password-hash" (davgate hash-password makes one)`,
-  );
+  const origin = `cannot read ${path}: ${node.place}: user ${name}`;
+  return {
+    name,
+    grants,
+    origin,
+    ...(password !== undefined && { password }),
+    ...(passwordHash !== undefined && { passwordHash }),
+  };
 }
 
 function grantsOf(fields: Fields, user: ConfigNode, path: string): readonly Grant[] {

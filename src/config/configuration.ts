@@ -39,6 +39,8 @@ export interface Config {
   /** Whether each request is logged. */
   readonly logRequests: boolean;
   readonly drives: readonly DriveConfig[];
+  /** A file of Apache's `htpasswd`. Its users get the first drive, or those of the user in `users` with the same name. */
+  readonly htpasswdFile?: string | undefined;
   /** `undefined`: everyone may use the first drive. */
   readonly users: readonly UserConfig[] | undefined;
 }
@@ -74,6 +76,7 @@ export function resolveConfig(
     log: () => logOf(settings),
     logRequests: () => oneOf(settings.get('log-requests'), ['on', 'off']) === 'on',
     drives: () => drivesOf(settings, file, dataDirectory),
+    htpasswdFile: () => settings.get('htpasswd')?.text,
   });
   return {
     ...config,

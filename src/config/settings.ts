@@ -130,6 +130,12 @@ export const OPTIONS = [
     help: 'file with the password',
   },
   {
+    name: 'htpasswd',
+    variable: 'DAVGATE_HTPASSWD',
+    value: 'FILE',
+    help: "file with users and password hashes (bcrypt, apr1 or {SHA}), as Apache's htpasswd writes it; read again at a reload",
+  },
+  {
     name: 'no-auth',
     variable: 'DAVGATE_NO_AUTH',
     help: 'no user and no password; only for loopback addresses',

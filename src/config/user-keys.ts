@@ -6,7 +6,7 @@ export const USER_KEYS = [
     name: 'password-hash',
     isRequired: false,
     type: 'string',
-    help: 'the hash that davgate hash-password prints',
+    help: 'the hash that davgate hash-password prints, or one of htpasswd (bcrypt, apr1 or {SHA})',
   },
   {
     name: 'drive',

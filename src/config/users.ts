@@ -1,6 +1,7 @@
 import { isLoopback } from '../util/networks.ts';
 import type { Listen } from './address.ts';
-import type { ConfigFile, UserConfig } from './config-file.ts';
+import { collectAll } from './collect.ts';
+import { type ConfigFile, type UserConfig, WRITE_PASSWORD } from './config-file.ts';
 import type { DriveConfig } from './drive-config.ts';
 import { ConfigError, isOn, refuseUnsayable, type Settings } from './settings.ts';
 
@@ -18,9 +19,10 @@ export function usersOf(
   const open = settings.get('no-auth');
   const user = settings.get('user');
   const password = settings.get('password');
+  const listedElsewhere = settings.get('htpasswd');
   const table = file?.users && `"users" in ${file.origin}`;
   if (open && isOn(open)) {
-    const clash = user?.origin ?? password?.origin ?? table;
+    const clash = user?.origin ?? password?.origin ?? listedElsewhere?.origin ?? table;
     if (clash)
       throw new ConfigError(
         `${open.origin}: excludes users and passwords, but ${clash} is given; leave one out`,
@@ -35,15 +37,24 @@ export function usersOf(
   if (file?.users) {
     const beside = user ?? password;
     if (beside) throw new ConfigError(`${beside.origin}: ${table} lists the users; leave one out`);
-    return file.users.map((row) => knownDrive(row, drives, file.origin));
+    const rows = file.users.map(({ origin, ...user }) => () => {
+      const hasPassword = user.password !== undefined || user.passwordHash !== undefined;
+      if (!hasPassword && !listedElsewhere) throw new ConfigError(`${origin}: ${WRITE_PASSWORD}`);
+      return knownDrive({ ...user, ...(!hasPassword && ELSEWHERE) }, drives, file.origin);
+    });
+    return collectAll(rows);
   }
   if (user?.text.includes(':')) throw new ConfigError(`${user.origin}: a user's name cannot contain a colon`);
   for (const setting of [user, password]) if (setting) refuseUnsayable(setting);
   if (file) refuseUnusedDrives(drives, file.origin);
   const drive = drives[0]?.name ?? DEFAULT_DRIVE;
   const name = user?.text ?? DEFAULT_USER;
-  return [{ name, grants: [{ drive }], ...(password && { password: password.text }) }];
+  if (listedElsewhere && !user && !password) return [];
+  const login = password ? { password: password.text } : listedElsewhere && ELSEWHERE;
+  return [{ name, grants: [{ drive }], ...login }];
 }
+
+const ELSEWHERE = { isListedElsewhere: true } as const;
 
 /** Refuses a second drive without a table of users, because nobody could use it. */
 function refuseUnusedDrives([first, second]: readonly DriveConfig[], origin: string): void {

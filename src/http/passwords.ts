@@ -1,4 +1,5 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { foreignScheme } from './foreign-hashes.ts';
 
 /** Cost of one hash: CPU time grows with `n`·`r`·`p`, memory is 128·`n`·`r` bytes. */
 export interface PasswordCost {
@@ -33,21 +34,33 @@ export async function hashPassword(password: string, cost: PasswordCost = COST):
   return ['scrypt', n, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
 
-/** Returns whether `hash` was made from `password`, in the same time for every wrong one. Throws `PasswordHashError`. */
+/**
+ * Returns whether `hash` was made from `password`, in the same time for every wrong one. The hash may be another program's.
+ * Throws `PasswordHashError`.
+ */
 export async function verifyPassword(password: string, hash: string): Promise<boolean> {
+  // Hashes in C end at a NUL, and the HMAC inside scrypt pads short keys with NULs.
+  if (password.includes('\0')) return false;
+  const scheme = foreignScheme(hash);
+  if (scheme) return scheme.verify(password.normalize('NFC'), hash);
   const { cost, salt, key } = parsePasswordHash(hash);
-  const isEqual = timingSafeEqual(key, await deriveKey(password, salt, key.length, cost));
-  // The HMAC inside scrypt pads short keys with NULs, so a NUL at the end of a password would change nothing.
-  return isEqual && !password.includes('\0');
+  return timingSafeEqual(key, await deriveKey(password, salt, key.length, cost));
 }
 
-/** Splits a hash into its parts. Throws `PasswordHashError`. */
-export function parsePasswordHash(hash: string): { cost: PasswordCost; salt: Buffer; key: Buffer } {
+/** Throws `PasswordHashError` for a text that `verifyPassword` cannot use. */
+export function checkPasswordHash(hash: string): void {
+  if (!foreignScheme(hash)) parsePasswordHash(hash);
+}
+
+/** Splits a hash of `hashPassword` into its parts. Throws `PasswordHashError`. */
+function parsePasswordHash(hash: string): { cost: PasswordCost; salt: Buffer; key: Buffer } {
   const match = /^scrypt\$(\d{1,9})\$(\d{1,3})\$(\d{1,3})\$([\w-]{11,})\$([\w-]{22,})$/.exec(hash);
   const [n = 0, r = 0, p = 0] = match?.slice(1, 4).map(Number) ?? [];
   const isPowerOfTwo = n >= 2 && Number.isInteger(Math.log2(n));
   if (!match || !isPowerOfTwo || r < 1 || p < 1 || p > PARALLEL_MAX || 128 * n * r > MEMORY_BYTES_MAX)
-    throw new PasswordHashError('not a password hash; make one with: davgate hash-password');
+    throw new PasswordHashError(
+      'not a hash of davgate hash-password, bcrypt (up to cost 17), apr1 or {SHA}; make one with davgate hash-password or htpasswd -B',
+    );
   const [salt, key] = [match[4], match[5]].map((part) => Buffer.from(part ?? '', 'base64url'));
   return { cost: { n, r, p }, salt: salt ?? Buffer.of(), key: key ?? Buffer.of() };
 }

@@ -102,8 +102,8 @@ export async function loginFor(
   }
   const config = configOf(loaded, environment);
   if (!config.users) return undefined;
-  const { name, password, passwordHash } = userNamed(user, config.users);
-  const isMadeUp = password === undefined && passwordHash === undefined;
+  const { name, password, passwordHash, isListedElsewhere } = userNamed(user, config.users, config);
+  const isMadeUp = password === undefined && passwordHash === undefined && !isListedElsewhere;
   const known = given ?? password ?? (isMadeUp ? await madeUpPassword(config) : undefined);
   return { user: name, password: known ?? (await typedPassword(name)) };
 }
@@ -115,14 +115,22 @@ function configOf({ settings, file }: LoadedSettings, environment: NodeJS.Proces
   return resolveConfig(others, file, environment, PACKAGE_ROOT);
 }
 
-function userNamed(user: string | undefined, users: readonly UserConfig[]): UserConfig {
+/** Users of an htpasswd file need no row of their own. */
+function userNamed(
+  user: string | undefined,
+  users: readonly UserConfig[],
+  { htpasswdFile }: Config,
+): UserConfig {
   const [sole, ...others] = users;
   if (user === undefined && sole && others.length === 0) return sole;
   const names = users.map(({ name }) => name).join(', ');
   if (user === undefined)
-    throw new ConfigError(`--user: the name is missing, and the users are ${names}; give --user NAME`);
+    throw new ConfigError(
+      `--user: the name is missing${names && `, and the users are ${names}`}; give --user NAME`,
+    );
   const found = users.find(({ name }) => name === user);
   if (found) return found;
+  if (htpasswdFile !== undefined) return { name: user, grants: [], isListedElsewhere: true };
   throw new ConfigError(`--user: "${user}" is not one of ${names}`);
 }
 

@@ -55,7 +55,12 @@ describe('forms of a configuration file', () => {
       ['local', []],
     ]);
     expect(file.users).toEqual([
-      { name: 'ann', password: 'secret # no comment', grants: [{ drive: 'work' }] },
+      {
+        name: 'ann',
+        password: 'secret # no comment',
+        grants: [{ drive: 'work' }],
+        origin: expect.stringContaining('user ann'),
+      },
     ]);
   });
 
@@ -111,7 +116,7 @@ describe('problems of a configuration file', () => {
       'line 4, column 5: unknown key "pasword" (did you mean "password"?); a user has name, password, password-hash, drive, root, drives, read-only',
     ],
     [
-      'users: [{ name: ann, drive: a }]',
+      'users: [{ name: ann, drive: a, password: p, password-hash: h }]',
       'line 1, column 9: user ann: write either "password" or "password-hash" (davgate hash-password makes one)',
     ],
     [

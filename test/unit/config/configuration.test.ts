@@ -354,6 +354,7 @@ describe('refused settings', () => {
       { users: [{ name: 'a', password: 'p', drives: ['default', { drive: 'Default' }] }] },
       /this drive is in the list twice/,
     ],
+    [{ users: [{ name: 'a', drive: 'default' }] }, /user a: write either "password" or "password-hash"/],
     [{ users: [{ name: 'a', password: 'p', drives: [] }] }, /"drives" of a user must be a list/],
     [
       { users: [{ name: 'a', password: 'p', drives: ['default'], root: '/x' }] },
