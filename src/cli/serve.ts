@@ -7,7 +7,8 @@ import { loadServiceThread } from '../service/embedded.ts';
 import { memoryBytes } from '../util/memory.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
 import { keepCompiledCode } from './compile-cache.ts';
-import { boundHeapGrowth } from './heap-growth.ts';
+import { settleEngine } from './engine.ts';
+
 import { loadSettings } from './load-settings.ts';
 import { terminalLog } from './log.ts';
 import { type Entry, mountHelp } from './mount-help.ts';
@@ -29,7 +30,7 @@ export async function serve(
   const { config, file } = await read();
   terminalLog.configure(config.log);
   keepCompiledCode(config.cacheDirectory);
-  boundHeapGrowth(memoryBytes());
+  settleEngine(memoryBytes());
   const hasStarted = endWhenAskedWhileStarting();
   // Not before the settings are accepted: loading the gateway takes longer than refusing them.
   const thread = embeddedDrives(config.drives).length > 0 ? loadServiceThread() : undefined;
