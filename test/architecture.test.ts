@@ -30,10 +30,10 @@ const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file:
   { what: 'read the User-Agent', pattern: /['"]user-agent['"]/i, file: /^(dav\/clients|http\/metrics)\.ts$/ },
   { what: 'open outgoing connections', pattern: /'undici[/']/, file: /^api\/(http|undici-parts\.d)\.ts$/ },
   {
-    // `web-files` checks the address, which a user chooses. The others connect only to addresses of davgate's own.
+    // `web-files` checks the address, which a user chooses. The others connect only to addresses of davgate's own, or of its settings.
     what: 'send requests to other servers',
     pattern: /import \{[^}]*\brequest\b[^}]*\} from 'node:https?'/,
-    file: /^(service\/save-url\/web-files|cli\/(control-client|doctor\/listener)|http\/link-proxy)\.ts$/,
+    file: /^(service\/save-url\/web-files|cli\/(control-client|doctor\/listener)|http\/(link-proxy|auth-url))\.ts$/,
   },
   {
     what: 'read the time or set a timer',

@@ -19,6 +19,7 @@ import type { Log } from '../util/log.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
 import { controlCommands, keptWritesOf } from './control-commands.ts';
 import { openDrives, type ServedDrives } from './drives.ts';
+import { externalLogin } from './external-login.ts';
 import { loginsOf } from './logins.ts';
 import { OpenResources } from './open-resources.ts';
 import { reload } from './reload.ts';
@@ -92,6 +93,7 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     ...listenerOf(config),
     tls: config.tls,
     users,
+    checkLogin: config.authUrl === undefined ? undefined : externalLogin(config.authUrl, config.drives),
     ownNames: ownNamesOf(config),
     trustedProxies: config.trustedProxies,
     basePath: config.basePath,

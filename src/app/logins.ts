@@ -19,7 +19,7 @@ export interface Logins {
  * in `known` whose password is the same keeps the hash. Throws `ConfigError`.
  */
 export async function loginsOf(
-  { users: configured, dataDirectory, htpasswdFile, drives }: Config,
+  { users: configured, dataDirectory, htpasswdFile, authUrl, drives }: Config,
   known: readonly User[] = [],
 ): Promise<Logins> {
   makeDataDirectory(dataDirectory);
@@ -35,8 +35,9 @@ export async function loginsOf(
     const hash = listed.get(name.normalize('NFC'));
     listed.delete(name.normalize('NFC'));
     if (isListedElsewhere) {
-      // A user who was removed from the file can no longer log in.
+      // A user who was removed from the file can no longer log in, unless the external check knows the password.
       if (hash !== undefined) users.push({ name, grants, passwordHash: hash });
+      else if (authUrl !== undefined) users.push({ name, grants });
     } else if (hash !== undefined)
       throw new ConfigError(
         `the user ${name} has one password in ${htpasswdFile} and another in the settings; remove one`,

@@ -16,6 +16,7 @@ const FIXED = {
   cacheDirectory: 'cache-dir',
   writeMode: 'write-mode',
   redisUrl: 'redis',
+  authUrl: 'auth-url',
   logRequests: 'log-requests',
 } as const satisfies Readonly<
   Record<Exclude<keyof Config, 'tls' | 'users' | 'htpasswdFile' | 'drives' | 'log'>, string>

@@ -92,14 +92,15 @@ function placesOf({ listen, publicUrl, tls }: Config, { url: listening }: Gatewa
 }
 
 function entryOf(
-  { users, drives, htpasswdFile }: Config,
+  { users, drives, htpasswdFile, authUrl }: Config,
   { madeUpPassword }: Gateway,
   file: string | undefined,
 ): Entry {
   if (!users) return { kind: 'open' };
-  if (htpasswdFile !== undefined) return { kind: 'listed', drives: drives.length, place: htpasswdFile };
+  const places = [htpasswdFile, authUrl].filter((place) => place !== undefined);
+  if (places.length > 0) return { kind: 'listed', drives: drives.length, place: places.join(' or ') };
   const [sole] = users;
-  if (!sole) throw new Error('without an htpasswd file there is at least one user');
+  if (!sole) throw new Error('without them there is at least one user');
   if (sole.password === undefined && madeUpPassword)
     return { kind: 'user', name: sole.name, password: passwordText(madeUpPassword) };
   const isOfFile = file !== undefined && (users.length > 1 || sole.passwordHash !== undefined);

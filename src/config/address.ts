@@ -1,5 +1,5 @@
 import { type BasePath, parseBasePath } from '../util/base-path.ts';
-import { Networks } from '../util/networks.ts';
+import { isLoopback, Networks } from '../util/networks.ts';
 import { ConfigError, type Setting } from './settings.ts';
 
 /** An address to listen on. */
@@ -64,6 +64,21 @@ export function parseUrl({ text, origin }: Setting, example: string): string {
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
     throw new ConfigError(`${origin}: "${text}" is not an address like ${example}`);
   return text.replace(/\/+$/, '');
+}
+
+/**
+ * Parses the URL to which logins are sent. Throws `ConfigError`, also for http, over which others could read passwords,
+ * except on this machine.
+ */
+export function authUrlOf(setting: Setting | undefined): string | undefined {
+  if (!setting) return undefined;
+  const example = 'https://login.example.com/check';
+  parseUrl({ ...setting, text: setting.text.replace(/\?[^#]*/, '') }, example);
+  const { protocol, hostname } = new URL(setting.text);
+  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return setting.text;
+  throw new ConfigError(
+    `${setting.origin}: passwords would cross the network unencrypted; write an address like ${example}, or one of this machine`,
+  );
 }
 
 /** Parses the path below which the drive is served; `''` without one. Throws `ConfigError`. */

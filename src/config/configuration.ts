@@ -2,9 +2,9 @@ import { accessSync, constants } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { BasePath } from '../util/base-path.ts';
 import { type Networks, UNIX_PEER } from '../util/networks.ts';
-import { basePathOf, type Listen, parseListen, parseUrl, trustedProxiesOf } from './address.ts';
+import { authUrlOf, basePathOf, type Listen, parseListen, parseUrl, trustedProxiesOf } from './address.ts';
 import { collect, collectAll } from './collect.ts';
-import type { ConfigFile, UserConfig } from './config-file.ts';
+import type { ConfigFile } from './config-file.ts';
 import { type DriveConfig, driveOf, keptLogin } from './drive-config.ts';
 import {
   ConfigError,
@@ -14,6 +14,7 @@ import {
   type Settings,
   SHARED_DRIVE_SETTINGS,
 } from './settings.ts';
+import type { UserConfig } from './user-rows.ts';
 import { DEFAULT_DRIVE, usersOf } from './users.ts';
 import { cacheHome, dataHome } from './xdg.ts';
 
@@ -41,6 +42,8 @@ export interface Config {
   readonly drives: readonly DriveConfig[];
   /** A file of Apache's `htpasswd`. Its users get the first drive, or those of the user in `users` with the same name. */
   readonly htpasswdFile?: string | undefined;
+  /** Checks the logins of users without a password here. */
+  readonly authUrl?: string | undefined;
   /** `undefined`: everyone may use the first drive. */
   readonly users: readonly UserConfig[] | undefined;
 }
@@ -77,6 +80,7 @@ export function resolveConfig(
     logRequests: () => oneOf(settings.get('log-requests'), ['on', 'off']) === 'on',
     drives: () => drivesOf(settings, file, dataDirectory),
     htpasswdFile: () => settings.get('htpasswd')?.text,
+    authUrl: () => authUrlOf(settings.get('auth-url')),
   });
   return {
     ...config,

@@ -136,6 +136,12 @@ export const OPTIONS = [
     help: "file with users and password hashes (bcrypt, apr1 or {SHA}), as Apache's htpasswd writes it; read again at a reload",
   },
   {
+    name: 'auth-url',
+    variable: 'DAVGATE_AUTH_URL',
+    value: 'URL',
+    help: 'where davgate asks about the login of a user who has no password here: a GET with the login as Basic credentials; 2xx accepts it, 401 and 403 refuse it',
+  },
+  {
     name: 'no-auth',
     variable: 'DAVGATE_NO_AUTH',
     help: 'no user and no password; only for loopback addresses',

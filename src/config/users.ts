@@ -1,9 +1,11 @@
 import { isLoopback } from '../util/networks.ts';
 import type { Listen } from './address.ts';
 import { collectAll } from './collect.ts';
-import { type ConfigFile, type UserConfig, WRITE_PASSWORD } from './config-file.ts';
+import type { ConfigFile } from './config-file.ts';
 import type { DriveConfig } from './drive-config.ts';
+import type { Grant } from './grant.ts';
 import { ConfigError, isOn, refuseUnsayable, type Settings } from './settings.ts';
+import { type UserConfig, WRITE_PASSWORD } from './user-rows.ts';
 
 /** The name of the only drive, if the configuration names none. */
 export const DEFAULT_DRIVE = 'default';
@@ -19,7 +21,8 @@ export function usersOf(
   const open = settings.get('no-auth');
   const user = settings.get('user');
   const password = settings.get('password');
-  const listedElsewhere = settings.get('htpasswd');
+  const authUrl = settings.get('auth-url');
+  const listedElsewhere = settings.get('htpasswd') ?? authUrl;
   const table = file?.users && `"users" in ${file.origin}`;
   if (open && isOn(open)) {
     const clash = user?.origin ?? password?.origin ?? listedElsewhere?.origin ?? table;
@@ -46,7 +49,8 @@ export function usersOf(
   }
   if (user?.text.includes(':')) throw new ConfigError(`${user.origin}: a user's name cannot contain a colon`);
   for (const setting of [user, password]) if (setting) refuseUnsayable(setting);
-  if (file) refuseUnusedDrives(drives, file.origin);
+  // The external check may name any drive.
+  if (file && !authUrl) refuseUnusedDrives(drives, file.origin);
   const drive = drives[0]?.name ?? DEFAULT_DRIVE;
   const name = user?.text ?? DEFAULT_USER;
   if (listedElsewhere && !user && !password) return [];
@@ -64,11 +68,16 @@ function refuseUnusedDrives([first, second]: readonly DriveConfig[], origin: str
     );
 }
 
+/** Returns the first drive of `grants` that does not exist. */
+export function unknownDriveOf(grants: readonly Grant[], drives: readonly DriveConfig[]): string | undefined {
+  return grants.find((grant) => !drives.some(({ name }) => name === grant.drive))?.drive;
+}
+
 function knownDrive(user: UserConfig, drives: readonly DriveConfig[], origin: string): UserConfig {
-  const unknown = user.grants.find((grant) => !drives.some(({ name }) => name === grant.drive));
-  if (!unknown) return user;
+  const unknown = unknownDriveOf(user.grants, drives);
+  if (unknown === undefined) return user;
   const names = drives.map((drive) => drive.name).join(', ');
   throw new ConfigError(
-    `users in ${origin}: the drive "${unknown.drive}" of user ${user.name} is not one of ${names}`,
+    `users in ${origin}: the drive "${unknown}" of user ${user.name} is not one of ${names}`,
   );
 }

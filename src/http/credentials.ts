@@ -3,19 +3,33 @@ import type { Grant } from '../config/grant.ts';
 import { type Clock, type Instant, instantIn } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { createLru } from '../util/lru.ts';
-import { PasswordGate } from './password-gate.ts';
+import { type Login, LoginUnavailable } from './auth-url.ts';
+import { GuessCounter, PasswordGate } from './password-gate.ts';
 import { checkPasswordHash, PasswordHashError, verifyPassword } from './passwords.ts';
 
 /** A user who may log in. */
 export interface User {
   readonly name: string;
-  /** Made by `hashPassword`, or by another program in a form that `verifyPassword` knows. */
-  readonly passwordHash: string;
+  /** Made by `hashPassword`, or by another program in a form that `verifyPassword` knows. `undefined`: the external check knows it. */
+  readonly passwordHash?: string;
   readonly grants: readonly Grant[];
 }
 
 /** The result of a login. */
-export type LoginResult = { readonly user: User } | 'unauthorized' | { readonly retryAfterMs: number };
+export type LoginResult =
+  | { readonly user: User }
+  | 'unauthorized'
+  | 'unavailable'
+  | { readonly retryAfterMs: number };
+
+/**
+ * Asks somebody else about a login. Returns the user, `undefined` for a wrong login. `find` returns the user of the table with
+ * a name. Throws `LoginUnavailable`.
+ */
+export type CheckLogin = (
+  login: Login,
+  find: (name: string) => User | undefined,
+) => Promise<User | undefined>;
 
 /** The address that sends credentials, and the maximum delay of the answer in ms, if shorter than usual. */
 interface Client {
@@ -23,8 +37,27 @@ interface Client {
   readonly delayMsMax: number | undefined;
 }
 
+interface External {
+  readonly check: CheckLogin;
+  readonly gate: PasswordGate;
+}
+
+interface NamedClient extends Client {
+  /** The name whose wrong passwords are counted. */
+  readonly name: string;
+}
+
 /** How long checked credentials are remembered, in ms: meanwhile they cost no hash. */
 const KNOWN_MS = 10 * 60_000;
+
+/** How long logins that the external check has accepted are remembered, in ms: a user whom it forgets is out so soon. */
+const EXTERNAL_KNOWN_MS = 60_000;
+
+/** How long logins that the external check has refused are remembered, in ms: a new user should not wait for long. */
+const EXTERNAL_WRONG_MS = 10_000;
+
+/** Maximum number of parallel questions to the external check. */
+const EXTERNAL_AT_ONCE = 8;
 
 /** Maximum number of remembered credentials, right and wrong ones each. */
 const KNOWN_MAX = 1_000;
@@ -38,29 +71,41 @@ const DELAY_MS_MAX = 60_000;
 /** Maximum length of a logged name, in characters. */
 const LOGGED_NAME_MAX = 100;
 
-/** Checks Basic credentials (RFC 7617) against a table of users. */
+export interface CredentialsOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly closing: AbortSignal;
+  /** Asked about logins whose user has no password in the table. */
+  readonly checkLogin?: CheckLogin | undefined;
+}
+
+/** Checks Basic credentials (RFC 7617) against a table of users, and others by the external check, if there is one. */
 export class Credentials {
   #users: ReadonlyMap<string, User>;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #gate: PasswordGate;
+  /** A gate of its own, because a slow check must not hold up the users of the table. */
+  readonly #external: External | undefined;
   /** Keys the digests of remembered credentials, so that they are of no use outside this process. */
   readonly #key = randomBytes(32).toString('base64');
-  readonly #right = createLru<{ readonly user: User; until: Instant }>(KNOWN_MAX);
+  readonly #right = createLru<{ readonly user: User; until: Instant; readonly idleMs?: number }>(KNOWN_MAX);
   readonly #wrong = createLru<{ readonly until: Instant }>(KNOWN_MAX);
   readonly #running = new Map<string, Promise<LoginResult>>();
 
   /** Throws `PasswordHashError` for a user without a usable hash. */
-  constructor(
-    users: readonly User[],
-    { clock, log, closing }: { readonly clock: Clock; readonly log: Log; readonly closing: AbortSignal },
-  ) {
+  constructor(users: readonly User[], { clock, log, closing, checkLogin }: CredentialsOptions) {
     checkHashes(users);
     this.#users = byName(users);
     this.#clock = clock;
     this.#log = log;
-    const waits = { longestWaitMs: LONGEST_WAIT_MS, delayMsMax: DELAY_MS_MAX };
-    this.#gate = new PasswordGate({ clock, ...waits, closing });
+    const guesses = new GuessCounter(clock, LONGEST_WAIT_MS);
+    const options = { clock, longestWaitMs: LONGEST_WAIT_MS, delayMsMax: DELAY_MS_MAX, closing, guesses };
+    this.#gate = new PasswordGate(options);
+    this.#external = checkLogin && {
+      check: checkLogin,
+      gate: new PasswordGate({ ...options, comparedAtOnce: EXTERNAL_AT_ONCE }),
+    };
   }
 
   users(): readonly User[] {
@@ -113,7 +158,7 @@ export class Credentials {
     const right = this.#right.get(key);
     if (right && now < right.until) {
       // A client at work stays logged in, however much others guess.
-      right.until = instantIn(this.#clock, KNOWN_MS);
+      if (right.idleMs !== undefined) right.until = instantIn(this.#clock, right.idleMs);
       return { user: right.user };
     }
     // A program that repeats an old password is not guessing; its refusals cost nothing.
@@ -136,23 +181,55 @@ export class Credentials {
     const users = this.#users;
     const user = this.#find(login);
     const name = user?.name ?? login.name;
-    const attempt = { name, ...client, exists: user !== undefined };
-    const isRight = await this.#gate.check(attempt, () => this.#isRight(login, user));
-    if (typeof isRight === 'object') return isRight;
+    const external = user?.passwordHash === undefined ? this.#external : undefined;
+    const checked = external
+      ? await this.#ask(external, login, { name, ...client })
+      : await this.#compare(login, user, { name, ...client });
+    if (typeof checked === 'object' && 'retryAfterMs' in checked) return checked;
+    if (checked === 'unavailable') return checked;
     // The table was replaced meanwhile: the user may be gone or have another password.
     if (this.#users !== users) return this.#verify(key, authorization, client);
-    const until = instantIn(this.#clock, KNOWN_MS);
-    if (!isRight || !user) {
+    if (!checked) {
       this.#log.warn('login failed', { address, user: name.slice(0, LOGGED_NAME_MAX) });
-      this.#wrong.set(key, { until });
+      this.#wrong.set(key, { until: instantIn(this.#clock, external ? EXTERNAL_WRONG_MS : KNOWN_MS) });
       return 'unauthorized';
     }
-    this.#right.set(key, { user, until });
-    return { user };
+    const until = instantIn(this.#clock, external ? EXTERNAL_KNOWN_MS : KNOWN_MS);
+    this.#right.set(key, { user: checked, until, ...(!external && { idleMs: KNOWN_MS }) });
+    return { user: checked };
+  }
+
+  /** Compares a password with the table; `undefined` for a wrong one. */
+  async #compare(login: Login, user: User | undefined, client: NamedClient) {
+    const attempt = { ...client, exists: user !== undefined };
+    const isRight = await this.#gate.check(attempt, () => this.#isRight(login, user));
+    return typeof isRight === 'object' ? isRight : isRight ? user : undefined;
+  }
+
+  /** Asks the external check; `undefined` for a wrong login. */
+  async #ask({ check, gate }: External, login: Login, client: NamedClient) {
+    let user: User | undefined;
+    try {
+      // Which names exist, only the check knows.
+      const isRight = await gate.check({ ...client, exists: true }, async () => {
+        user = await check(login, (name) => this.#find({ name }));
+        return user !== undefined;
+      });
+      return typeof isRight === 'object' ? isRight : user;
+    } catch (error) {
+      if (!(error instanceof LoginUnavailable)) throw error;
+      const { name, address } = client;
+      this.#log.error('the login could not be checked: --auth-url has a problem', {
+        address,
+        user: name.slice(0, LOGGED_NAME_MAX),
+        reason: error.message,
+      });
+      return 'unavailable';
+    }
   }
 
   /** Finds the user; some Windows clients put a domain before the name. */
-  #find({ name }: Login): User | undefined {
+  #find({ name }: Pick<Login, 'name'>): User | undefined {
     return this.#users.get(name) ?? this.#users.get(name.slice(name.lastIndexOf('\\') + 1));
   }
 
@@ -179,18 +256,12 @@ function byName(users: readonly User[]): ReadonlyMap<string, User> {
 export function checkHashes(users: readonly User[]): void {
   for (const { name, passwordHash } of users) {
     try {
-      checkPasswordHash(passwordHash);
+      if (passwordHash !== undefined) checkPasswordHash(passwordHash);
     } catch (error) {
       if (!(error instanceof PasswordHashError)) throw error;
       throw new PasswordHashError(`user ${name}: ${error.message}`);
     }
   }
-}
-
-/** A name and password as a client sent them. */
-interface Login {
-  readonly name: string;
-  readonly password: string;
 }
 
 const BASIC = /^basic +([a-z0-9+/]+={0,2})$/i;

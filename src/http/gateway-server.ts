@@ -5,7 +5,7 @@ import { type BasePath, pathBelow } from '../util/base-path.ts';
 import { type Clock, elapsedMs, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Networks } from '../util/networks.ts';
-import { Credentials, checkHashes, type User } from './credentials.ts';
+import { type CheckLogin, Credentials, checkHashes, type User } from './credentials.ts';
 import {
   allowOrigin,
   answerPreflight,
@@ -59,6 +59,8 @@ export interface GatewayServerOptions<D> {
   readonly tls?: CertificateFiles | undefined;
   /** `undefined`: no login is needed. */
   readonly users: readonly User[] | undefined;
+  /** Checks the logins of all others. */
+  readonly checkLogin?: CheckLogin | undefined;
   /** Returns the drive of a user, or without a user that of everybody. Called once for each user, not for each request. */
   readonly driveOf: (user: User | undefined) => D;
   readonly handle: Handle<D>;
@@ -111,11 +113,22 @@ export interface GatewayServer {
  * `PasswordHashError`.
  */
 export async function startGatewayServer<D>(options: GatewayServerOptions<D>): Promise<GatewayServer> {
-  const { host, port, tls, users, handle, metrics, log, clock = systemClock, basePath = '' } = options;
+  const {
+    host,
+    port,
+    tls,
+    users,
+    checkLogin,
+    handle,
+    metrics,
+    log,
+    clock = systemClock,
+    basePath = '',
+  } = options;
   const closing = new AbortController();
   // No leak, even with many listeners: each removes its own.
   setMaxListeners(0, closing.signal);
-  const credentials = users && new Credentials(users, { clock, log, closing: closing.signal });
+  const credentials = users && new Credentials(users, { clock, log, closing: closing.signal, checkLogin });
   const sessions = new Sessions(clock);
   const rules: AdmissionRules<D> = {
     driveOf: rememberedDrives(options.driveOf),
@@ -256,6 +269,13 @@ const UNAUTHORIZED: Refusal = {
   headers: { 'WWW-Authenticate': 'Basic realm="davgate", charset="UTF-8"' },
 };
 
+/** Never 401: programs take that for a wrong password, and ask their user for another or forget it. */
+const LOGIN_UNAVAILABLE: Refusal = {
+  status: 503,
+  text: 'The login cannot be checked at the moment; try again in a few seconds.',
+  headers: { 'Retry-After': 5 },
+};
+
 /** Returns the user, or the refusal; `undefined` when the client left before its login was checked. */
 async function loginOf(
   { request, address, ended }: Exchange,
@@ -265,6 +285,7 @@ async function loginOf(
   const checked = credentials.check(request.headers.authorization, address);
   const result = checked instanceof Promise ? await Promise.race([checked, ended]) : checked;
   if (!result) return undefined;
+  if (result === 'unavailable') return LOGIN_UNAVAILABLE;
   if (result === 'unauthorized' || 'user' in result) return result;
   const seconds = Math.ceil(result.retryAfterMs / 1000);
   return {

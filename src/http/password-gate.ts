@@ -75,6 +75,16 @@ export class GuessCounter {
     this.#clients.set(neighborhoodOf(address), { ...client, wrong: Math.max(0, client.wrong - 1) });
   }
 
+  /** Takes back the count of a try whose result stays unknown. */
+  takeBack(name: string, address: string): void {
+    const key = keyOf(name, address);
+    const wrong = (this.#names.get(key)?.wrong ?? 1) - 1;
+    if (wrong > 0) this.#names.set(key, { wrong, next: this.#clock.instant() });
+    else this.#names.delete(key);
+    const client = this.#client(address);
+    this.#clients.set(neighborhoodOf(address), { ...client, wrong: Math.max(0, client.wrong - 1) });
+  }
+
   #waitAfter(wrong: number): number {
     if (wrong <= FREE_TRIES) return 0;
     return Math.min(this.#longestWaitMs, FIRST_WAIT_MS * 2 ** (wrong - FREE_TRIES - 1));
@@ -115,6 +125,10 @@ export interface PasswordGateOptions {
   readonly longestWaitMs: number;
   /** Maximum delay of an answer, in ms. A try that has to wait longer is refused at once with the time to wait. */
   readonly delayMsMax: number;
+  /** A counter that other gates use too. */
+  readonly guesses?: GuessCounter;
+  /** Maximum number of parallel comparisons, if they do not use the thread pool. */
+  readonly comparedAtOnce?: number;
   /** Aborts delayed tries at shutdown: they are refused at once. */
   readonly closing: AbortSignal;
 }
@@ -134,16 +148,20 @@ export interface Try {
 export class PasswordGate {
   readonly #options: PasswordGateOptions;
   readonly #guesses: GuessCounter;
-  readonly #turns = new PQueue({ concurrency: COMPARED_AT_ONCE });
+  readonly #turns: PQueue;
   readonly #waiting = new Map<string, number>();
   #waitingUnknown = 0;
 
   constructor(options: PasswordGateOptions) {
     this.#options = options;
-    this.#guesses = new GuessCounter(options.clock, options.longestWaitMs);
+    this.#guesses = options.guesses ?? new GuessCounter(options.clock, options.longestWaitMs);
+    this.#turns = new PQueue({ concurrency: options.comparedAtOnce ?? COMPARED_AT_ONCE });
   }
 
-  /** Returns whether `compare` accepts the password, or after how long the client may try again. */
+  /**
+   * Returns whether `compare` accepts the password, or after how long the client may try again. A try whose `compare` throws
+   * does not count.
+   */
   async check(
     attempt: Try,
     compare: () => Promise<boolean>,
@@ -179,10 +197,15 @@ export class PasswordGate {
     if (isFull) return { retryAfterMs: BUSY_RETRY_MS };
     this.#guesses.countWrong(name, address);
     if (!exists) this.#waitingUnknown += 1;
-    const isRight = await this.#turns.add(compare, { priority: exists ? 1 : 0 }).finally(() => {
+    try {
+      const isRight = await this.#turns.add(compare, { priority: exists ? 1 : 0 });
+      if (isRight) this.#guesses.forgive(name, address);
+      return isRight;
+    } catch (error) {
+      this.#guesses.takeBack(name, address);
+      throw error;
+    } finally {
       if (!exists) this.#waitingUnknown -= 1;
-    });
-    if (isRight) this.#guesses.forgive(name, address);
-    return isRight;
+    }
   }
 }

@@ -8,6 +8,12 @@ const IDLE_MS = 24 * 60 * 60_000;
 /** A session ends this long after its sign-in, in ms. */
 const LIFETIME_MS = 7 * 24 * 60 * 60_000;
 
+/**
+ * Lifetime of a session of a user whose password an external check knows, in ms: davgate does not hear when it forgets the
+ * user, and cannot ask again without the password.
+ */
+const EXTERNAL_LIFETIME_MS = 60 * 60_000;
+
 /** Maximum number of sessions of one user; beyond it the one that was used longest ago ends. */
 const PER_USER_MAX = 50;
 
@@ -53,7 +59,8 @@ export class Sessions {
     const session = this.#sessions.get(digest);
     if (!session) return undefined;
     this.#sessions.delete(digest);
-    if (ageMs(this.clock, session.since) >= LIFETIME_MS) return undefined;
+    const lifetimeMs = session.user.passwordHash === undefined ? EXTERNAL_LIFETIME_MS : LIFETIME_MS;
+    if (ageMs(this.clock, session.since) >= lifetimeMs) return undefined;
     if (ageMs(this.clock, session.lastUse) >= IDLE_MS) return undefined;
     session.lastUse = momentNow(this.clock);
     this.#sessions.set(digest, session);
@@ -74,7 +81,9 @@ export class Sessions {
     const byName = new Map(users.map((user) => [user.name, user]));
     for (const [digest, session] of this.#sessions) {
       const user = byName.get(session.user.name);
-      if (user?.passwordHash === session.user.passwordHash) this.#sessions.set(digest, { ...session, user });
+      // The external check answers for users without a hash, and may have other drives for them by now.
+      if (user?.passwordHash !== undefined && user.passwordHash === session.user.passwordHash)
+        this.#sessions.set(digest, { ...session, user });
       else this.#sessions.delete(digest);
     }
   }

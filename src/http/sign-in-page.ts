@@ -13,6 +13,7 @@ const ENGLISH = {
   wrong: 'That user name and password do not belong together. Check both and try again.',
   wait: 'There were too many wrong passwords. Try again in {0} seconds.',
   foreign: 'The form did not come from this page. Please sign in here.',
+  unavailable: 'The password cannot be checked at the moment. Try again in a few seconds.',
   goOn: 'Go on to the drive',
 };
 
@@ -27,6 +28,7 @@ const GERMAN: Messages = {
   wrong: 'Benutzername und Passwort passen nicht zusammen. Bitte beide prüfen und noch einmal versuchen.',
   wait: 'Das waren zu viele falsche Passwörter. Bitte in {0} Sekunden noch einmal versuchen.',
   foreign: 'Das Formular kam nicht von dieser Seite. Bitte hier anmelden.',
+  unavailable: 'Das Passwort kann gerade nicht geprüft werden. Bitte gleich noch einmal versuchen.',
   goOn: 'Weiter zum Laufwerk',
 };
 
@@ -36,7 +38,7 @@ const TABLES: ReadonlyMap<string, Messages> = new Map([
 ]);
 
 /** Why the last form was refused; for `wait` with the time until the next try, in seconds. */
-export type SignInProblem = 'wrong' | 'foreign' | { readonly waitSeconds: number };
+export type SignInProblem = 'wrong' | 'foreign' | 'unavailable' | { readonly waitSeconds: number };
 
 export interface SignInPage {
   /** Where the form goes. */

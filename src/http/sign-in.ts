@@ -92,6 +92,7 @@ export class SignIn {
     const login = await Promise.race([checked, exchange.ended]);
     if (!login) return undefined;
     if (login === 'unauthorized') return showPage(exchange, 401, { to, name, problem: 'wrong' });
+    if (login === 'unavailable') return showPage(exchange, 503, { to, name, problem: 'unavailable' });
     if ('retryAfterMs' in login) {
       const waitSeconds = Math.ceil(login.retryAfterMs / 1000);
       return showPage(exchange, 429, { to, name, problem: { waitSeconds } });
@@ -146,13 +147,14 @@ const BAD_FORM: Refusal = {
 
 function showPage(
   exchange: Exchange,
-  status: 401 | 403 | 429,
+  status: 401 | 403 | 429 | 503,
   shown: { readonly to: string; readonly name?: string; readonly problem?: SignInProblem },
 ): Promise<void> {
   const { problem } = shown;
   const headers = {
     ...SIGN_IN_PAGE_HEADERS,
     ...(status === 401 && CHALLENGE),
+    ...(problem === 'unavailable' && { 'Retry-After': 5 }),
     ...(typeof problem === 'object' && { 'Retry-After': problem.waitSeconds }),
   };
   const acceptLanguage = exchange.request.headers['accept-language'];

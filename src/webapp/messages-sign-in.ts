@@ -10,6 +10,7 @@ export const ENGLISH_SIGN_IN = {
   notNow: 'Not now',
   wrongPassword: 'That is not the password. Please try again.',
   waitForSignIn: 'There were too many wrong passwords. Try again in {0} seconds.',
+  signInUnavailable: 'The password cannot be checked at the moment. Try again in a few seconds.',
   noSignIn: 'You could not be signed in. Check the connection, and that this browser keeps cookies.',
   signedOut: 'You are no longer signed in.',
 };
@@ -25,6 +26,7 @@ export const GERMAN_SIGN_IN: Readonly<Record<keyof typeof ENGLISH_SIGN_IN, strin
   notNow: 'Jetzt nicht',
   wrongPassword: 'Das ist nicht das Passwort. Bitte noch einmal versuchen.',
   waitForSignIn: 'Das waren zu viele falsche Passwörter. Bitte in {0} Sekunden noch einmal versuchen.',
+  signInUnavailable: 'Das Passwort kann gerade nicht geprüft werden. Bitte gleich noch einmal versuchen.',
   noSignIn:
     'Die Anmeldung hat nicht geklappt. Bitte die Verbindung prüfen, und ob der Browser Cookies speichert.',
   signedOut: 'Die Anmeldung ist abgelaufen.',

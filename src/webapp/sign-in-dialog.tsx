@@ -89,5 +89,6 @@ const UNREACHABLE: SignInFailure = { status: 0, waitSeconds: 0 };
 
 function problemText({ status, waitSeconds }: SignInFailure): string {
   if (status === 401) return t('wrongPassword');
+  if (status === 503) return t('signInUnavailable');
   return status === 429 ? t('waitForSignIn', waitSeconds) : t('noSignIn');
 }

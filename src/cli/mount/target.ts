@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type Address, parseUrl } from '../../config/address.ts';
-import type { UserConfig } from '../../config/config-file.ts';
 import { type Config, controlSocketIn, resolveConfig } from '../../config/configuration.ts';
 import { ConfigError, refuseUnsayable } from '../../config/settings.ts';
+import type { UserConfig } from '../../config/user-rows.ts';
 import { StateInUse } from '../../state/errors.ts';
 import { PACKAGE_ROOT } from '../../util/package.ts';
 import { ControlClient } from '../control-client.ts';
@@ -115,11 +115,11 @@ function configOf({ settings, file }: LoadedSettings, environment: NodeJS.Proces
   return resolveConfig(others, file, environment, PACKAGE_ROOT);
 }
 
-/** Users of an htpasswd file need no row of their own. */
+/** Users of an htpasswd file or an external check need no row of their own. */
 function userNamed(
   user: string | undefined,
   users: readonly UserConfig[],
-  { htpasswdFile }: Config,
+  { htpasswdFile, authUrl }: Config,
 ): UserConfig {
   const [sole, ...others] = users;
   if (user === undefined && sole && others.length === 0) return sole;
@@ -130,7 +130,8 @@ function userNamed(
     );
   const found = users.find(({ name }) => name === user);
   if (found) return found;
-  if (htpasswdFile !== undefined) return { name: user, grants: [], isListedElsewhere: true };
+  if (htpasswdFile !== undefined || authUrl !== undefined)
+    return { name: user, grants: [], isListedElsewhere: true };
   throw new ConfigError(`--user: "${user}" is not one of ${names}`);
 }
 

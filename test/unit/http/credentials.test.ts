@@ -99,7 +99,9 @@ describe('credentials', () => {
 
   test('a login with an unknown name costs one password hash, like one with a wrong password', async () => {
     await check(basic('eve:wrong'));
-    expect(vi.mocked(verifyPassword).mock.calls).toEqual([['wrong', ann.passwordHash]]);
+    const known = [ann, joe].map(({ passwordHash }) => ['wrong', passwordHash]);
+    expect(known).toContainEqual(vi.mocked(verifyPassword).mock.calls[0]);
+    expect(hashes()).toBe(1);
     await check(basic('ann:wrong'));
     expect(hashes()).toBe(2);
   });

@@ -1,0 +1,37 @@
+import type { DriveConfig } from '../config/drive-config.ts';
+import { ConfigError } from '../config/settings.ts';
+import { parseCheckedUser } from '../config/user-rows.ts';
+import { unknownDriveOf } from '../config/users.ts';
+import { askAuthUrl, LoginUnavailable } from '../http/auth-url.ts';
+import type { CheckLogin } from '../http/credentials.ts';
+
+/**
+ * Returns the check of logins at `url`, whose answer may name the user and the drives. Without drives the user gets those of
+ * the configuration's user of that name, or else the first one.
+ */
+export function externalLogin(url: string, drives: readonly DriveConfig[]): CheckLogin {
+  const everyones = drives.slice(0, 1).map(({ name: drive }) => ({ drive }));
+  return async (login, find) => {
+    const text = await askAuthUrl(url, login);
+    if (text === undefined) return undefined;
+    const answer = await checkedUser(text);
+    const configured = find(answer.name ?? login.name);
+    const name = answer.name ?? configured?.name ?? login.name;
+    const unknown = unknownDriveOf(answer.grants ?? [], drives);
+    if (unknown !== undefined)
+      throw new LoginUnavailable(
+        `named the drive "${unknown}" for user ${name}, which davgate does not have`,
+      );
+    return { name, grants: answer.grants ?? configured?.grants ?? everyones };
+  };
+}
+
+async function checkedUser(text: string) {
+  try {
+    return await parseCheckedUser(text, 'the answer');
+  } catch (error) {
+    if (error instanceof ConfigError)
+      throw new LoginUnavailable(`gave an answer that is of no use: ${error.message}`);
+    throw error;
+  }
+}
