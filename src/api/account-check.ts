@@ -16,7 +16,8 @@ export type LoginAccount = Account | 'unreadable';
  */
 export class AdmittedTokens implements Tokens {
   readonly #checks = new SingleFlight<'account', void>();
-  #isAdmitted = false;
+  /** The account that was admitted. */
+  account: LoginAccount | undefined;
   #refusal: ApiError | undefined;
 
   constructor(
@@ -28,7 +29,7 @@ export class AdmittedTokens implements Tokens {
   async current(signal: AbortSignal): Promise<AccessToken> {
     if (this.#refusal) throw this.#refusal;
     const token = await this.tokens.current(signal);
-    if (!this.#isAdmitted)
+    if (this.account === undefined)
       await this.#checks.run('account', (stop) => this.#check(token.value, stop), signal);
     return token;
   }
@@ -38,41 +39,46 @@ export class AdmittedTokens implements Tokens {
   }
 
   async #check(token: string, signal: AbortSignal): Promise<void> {
-    const account = await this.#accountOf(token, signal);
+    const account = await accountOfToken(this.deps, token, signal);
     try {
       await this.admit(account);
     } catch (error) {
       if (error instanceof ApiError) this.#refusal = error;
       throw error;
     }
-    this.#isAdmitted = true;
+    this.account = account;
   }
+}
 
-  async #accountOf(token: string, signal: AbortSignal): Promise<LoginAccount> {
-    const { headers, route, ...request } = accountRequest();
-    const authorized = { ...request, headers: { ...headers, authorization: `Bearer ${token}` } };
-    try {
-      const send = () => this.deps.send(authorized, signal);
-      const answer = await counted(this.deps, route, signal, send);
-      this.deps.meter.answered(answer.status);
-      return this.#read(answer, route);
-    } catch (cause) {
-      if (!(cause instanceof LostConnection)) throw cause;
-      throw harmless(failureOfLoss(cause, route));
-    }
+/** Asks for the account of a token, outside the queue. Throws `CallFailure` without an answer. */
+export async function accountOfToken(
+  deps: TokenDeps,
+  token: string,
+  signal: AbortSignal,
+): Promise<LoginAccount> {
+  const { headers, route, ...request } = accountRequest();
+  const authorized = { ...request, headers: { ...headers, authorization: `Bearer ${token}` } };
+  try {
+    const send = () => deps.send(authorized, signal);
+    const answer = await counted(deps, route, signal, send);
+    deps.meter.answered(answer.status);
+    return accountIn(answer, route, deps);
+  } catch (cause) {
+    if (!(cause instanceof LostConnection)) throw cause;
+    throw harmless(failureOfLoss(cause, route));
   }
+}
 
-  #read(answer: HttpAnswer, route: string): LoginAccount {
-    if (answer.status !== 200) {
-      const failure = failureOfAnswer(answer, route, this.deps.clock.now());
-      if (isOutage(failure.error)) throw harmless(failure);
-      return 'unreadable';
-    }
-    try {
-      return readAccount(answer);
-    } catch (cause) {
-      throw harmless(failureOfJunk(answer, route, cause));
-    }
+function accountIn(answer: HttpAnswer, route: string, { clock }: TokenDeps): LoginAccount {
+  if (answer.status !== 200) {
+    const failure = failureOfAnswer(answer, route, clock.now());
+    if (isOutage(failure.error)) throw harmless(failure);
+    return 'unreadable';
+  }
+  try {
+    return readAccount(answer);
+  } catch (cause) {
+    throw harmless(failureOfJunk(answer, route, cause));
   }
 }
 

@@ -14,6 +14,7 @@ import { ApiError, isOutage } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import type { Http, HttpAnswer, HttpHead, HttpStream } from './http.ts';
 import { LostConnection } from './lost-connection.ts';
+import type { PathRoot } from './path-root.ts';
 import type { CommitFlight, Lane } from './queue.ts';
 import type { Availability } from './remote.ts';
 import type { CallRequest } from './request.ts';
@@ -52,6 +53,8 @@ export interface CallerDeps extends RetryDeps {
   readonly http: Http;
   readonly tokens: Tokens;
   readonly availability: CallAvailability;
+  /** `undefined` in the account's home. */
+  readonly pathRoot: PathRoot | undefined;
   /** Aborted when the client closes. */
   readonly signal: AbortSignal;
 }
@@ -227,11 +230,13 @@ export class Caller {
 
   /** Sends a request with the current token, and once more if that has just expired. */
   async #authorized<T>(
-    request: CallRequest,
+    unaddressed: CallRequest,
     signal: AbortSignal,
     send: (request: CallRequest) => Promise<T>,
   ): Promise<T> {
     const token = await this.#freshToken(signal);
+    const { pathRoot } = this.deps;
+    const request = pathRoot ? await pathRoot.addressed(unaddressed, token, signal) : unaddressed;
     try {
       return await send(withToken(request, token));
     } catch (failure) {
@@ -254,7 +259,9 @@ export class Caller {
     const token = request.headers['authorization']?.slice(BEARER.length);
     // Some refusals quote the authorization header.
     const text = token ? answer.text.replaceAll(token, '…') : answer.text;
-    return failureOfAnswer({ ...answer, text }, request.route, this.deps.clock.now());
+    const failure = failureOfAnswer({ ...answer, text }, request.route, this.deps.clock.now());
+    if (failure.error.failure === 'wrong-namespace') this.deps.pathRoot?.refused(failure.error);
+    return failure;
   }
 
   /** Notes the service's time, which may differ from ours. */

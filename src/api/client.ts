@@ -1,7 +1,7 @@
 import { type Clock, momentNow } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
-import { AdmittedTokens, type LoginAccount } from './account-check.ts';
+import { AdmittedTokens, accountOfToken, type LoginAccount } from './account-check.ts';
 import { CallAvailability, Caller } from './caller.ts';
 import type { Client } from './context.ts';
 import { type AccountCalls, accountOf } from './current-account.ts';
@@ -11,6 +11,7 @@ import { ApiError } from './errors.ts';
 import { historyOf } from './history.ts';
 import { Http, type HttpTimeouts } from './http.ts';
 import { listingOf } from './list-folder.ts';
+import { type Namespace, PathRoot } from './path-root.ts';
 import { CallQueue, type Lane, type LaneDepth } from './queue.ts';
 import type { Availability, Remote } from './remote.ts';
 import { searchOf } from './search.ts';
@@ -28,6 +29,10 @@ export interface RemoteOptions {
   readonly credentials: Credentials;
   /** The account's folder that is the drive's root; `''` for the whole account. */
   readonly root: string;
+  /** Where paths begin; the account's home when absent. */
+  readonly namespace?: Namespace | undefined;
+  /** The account of the login, if it is known. */
+  readonly account?: LoginAccount | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly meter?: Meter;
@@ -117,10 +122,35 @@ export function openConnection(options: RemoteOptions): Connection {
     signal,
   };
   const issued = createTokens(options.credentials, tokenDeps);
-  const tokens = options.admit ? new AdmittedTokens(issued, tokenDeps, options.admit) : issued;
+  const admitted = options.admit && new AdmittedTokens(issued, tokenDeps, options.admit);
+  const tokens = admitted ?? issued;
+  const pathRoot = isHome(options.namespace)
+    ? undefined
+    : new PathRoot(
+        options.namespace,
+        async (token, aborted) => {
+          // The account that was admitted decides, also if it is moved to another root meanwhile.
+          const known = options.account ?? admitted?.account;
+          const account = known ?? (await accountOfToken(tokenDeps, token, aborted));
+          return account === 'unreadable' ? undefined : account.rootNamespace;
+        },
+        log,
+      );
   const queue = new CallQueue({ clock, signal, patienceMs: deadlineMs });
   const availability = new CallAvailability(clock);
-  const needs = { http, tokens, queue, availability, clock, log, meter, random, deadlineMs, signal };
+  const needs = {
+    http,
+    tokens,
+    queue,
+    availability,
+    pathRoot,
+    clock,
+    log,
+    meter,
+    random,
+    deadlineMs,
+    signal,
+  };
   const caller = new Caller(needs);
   return {
     client: { caller, root, clock, log, meter },
@@ -136,4 +166,8 @@ export function openConnection(options: RemoteOptions): Connection {
       await http.close();
     },
   };
+}
+
+function isHome(namespace: Namespace | undefined): namespace is 'home' | undefined {
+  return namespace === undefined || namespace === 'home';
 }

@@ -8,6 +8,9 @@ export interface Account {
   readonly id: string;
   readonly displayName: string;
   readonly email: string;
+  /** Numbers of the account's home and root; absent if the service does not tell them. */
+  readonly homeNamespace?: string;
+  readonly rootNamespace?: string;
 }
 
 export interface AccountCalls extends Pick<Remote, 'quota'> {
@@ -42,9 +45,12 @@ export function accountRequest(): CallRequest {
 
 /** Throws `TypeError` or `SyntaxError` for an answer that makes no sense. */
 export function readAccount({ text }: { readonly text: string }): Account {
-  const { account_id: id, name, email } = parsed<FullAccount>(text);
+  const { account_id: id, name, email, root_info: roots } = parsed<FullAccount>(text);
   if (typeof id !== 'string' || typeof email !== 'string') throw new TypeError('no account_id or email');
-  return { id, displayName: name.display_name, email };
+  const account = { id, displayName: name.display_name, email };
+  // A service without namespaces may leave this out.
+  if (!roots) return account;
+  return { ...account, homeNamespace: roots.home_namespace_id, rootNamespace: roots.root_namespace_id };
 }
 
 /** Returns the nearest of several limits; `undefined` for an unknown kind of account. */

@@ -28,6 +28,7 @@ const API_FAILURES = [
   'no-thumbnail',
   'not-allowed',
   'unauthorized',
+  'wrong-namespace',
   'rate-limited',
   'unavailable',
   'offline',
@@ -42,6 +43,7 @@ const OUTAGES: ReadonlySet<ApiFailure> = new Set([
   'unavailable',
   'rate-limited',
   'unauthorized',
+  'wrong-namespace',
   'foreign',
 ]);
 

@@ -143,6 +143,8 @@ function authFailure(answer: HttpAnswer, route: string, facts: ErrorFacts | unde
 
 /** Returns the failure of an error union whose status tells about the account or the call, not about a file. */
 function failureOfUnion(status: number): ApiFailure {
+  // 422 refuses `Dropbox-API-Path-Root`.
+  if (status === 422) return 'wrong-namespace';
   return status === 403 ? 'not-allowed' : 'bad-request';
 }
 

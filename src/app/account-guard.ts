@@ -1,8 +1,9 @@
 import type { LoginAccount } from '../api/account-check.ts';
 import { createRemote, type HttpRemote, type RemoteOptions } from '../api/client.ts';
 import type { Account } from '../api/current-account.ts';
-import { ApiError, isOutage } from '../api/errors.ts';
-import { adviceForRefusedLogin, type RemoteService } from '../config/drive-config.ts';
+import { ApiError, isApiFailure, isOutage } from '../api/errors.ts';
+import { ROOT_UNKNOWN } from '../api/path-root.ts';
+import { adviceForRefusedLogin, type DriveConfig, type RemoteService } from '../config/drive-config.ts';
 import { OtherOwner } from '../state/errors.ts';
 import type { Journals } from '../state/journal.ts';
 import { isSameOwner, type Owner, shownOwner } from '../state/owners.ts';
@@ -23,8 +24,8 @@ class DriveUnusable extends Error {
 /** A drive that is about to be opened, and the stores that may have data of a drive with its name. */
 export interface Claim {
   readonly drive: string;
-  /** Its service and root. */
-  readonly service: RemoteService & { readonly root: string };
+  /** Its service, namespace and root. */
+  readonly service: RemoteService & Pick<DriveConfig, 'namespace' | 'root'>;
   readonly state: State;
   readonly journals: Journals | undefined;
   /** The directory of both stores, for messages. */
@@ -35,20 +36,20 @@ export interface Claim {
 
 /**
  * Keeps writes that were acknowledged for one account, or one folder of it, out of any other. Without pending writes, the
- * drive starts empty for a new account. Throws `OtherOwner`, `DriveUnusable`. If the login's account is not yet known,
- * returns the check that admits the drive's calls later.
+ * drive starts empty for a new account. Throws `OtherOwner`, `DriveUnusable`. Returns the login's account, or, if it is not
+ * yet known, the check that admits the drive's calls later.
  */
-export async function claimDrive(claim: Claim): Promise<RemoteOptions['admit']> {
+export async function claimDrive(claim: Claim): Promise<Pick<RemoteOptions, 'account' | 'admit'>> {
   const account = await accountOfLogin(claim);
   if (account === undefined) {
     claim.log.warn("cannot learn the login's account yet; no calls are made until then", {
       drive: claim.drive,
     });
-    return (later) => admitLater(claim, later);
+    return { admit: (later) => admitLater(claim, later) };
   }
   await refuseMissingRoot(claim, account);
   await settle(claim, account);
-  return undefined;
+  return { account };
 }
 
 async function settle(claim: Claim, account: LoginAccount): Promise<void> {
@@ -120,8 +121,16 @@ async function ownersOf({ drive, state, journals }: Claim): Promise<Owner[]> {
   return found.filter((owner) => owner !== undefined);
 }
 
-function ownerOf({ service: { root } }: Claim, { id: accountId, email }: Account): Owner {
-  return { accountId, email, root };
+function ownerOf({ service }: Claim, account: Account): Owner {
+  const { id: accountId, email, homeNamespace } = account;
+  const number = numberOf(service, account);
+  const isHome = number === undefined || number === homeNamespace;
+  return { accountId, email, root: isHome ? service.root : `ns:${number}${service.root}` };
+}
+
+/** Returns the number of the namespace that a drive shows; `undefined` for the account's home. */
+function numberOf({ namespace }: Claim['service'], { rootNamespace }: Account): string | undefined {
+  return namespace === 'root' ? rootNamespace : namespace;
 }
 
 /** Returns the login's account; `undefined` without an answer. Throws `DriveUnusable` if the service refuses the login. */
@@ -141,7 +150,8 @@ async function accountOfLogin(claim: Claim): Promise<LoginAccount | undefined> {
 
 /** Throws `DriveUnusable` if the drive's root is not a folder. Without an answer, later requests find that out. */
 async function refuseMissingRoot(claim: Claim, account: LoginAccount): Promise<void> {
-  const { root } = claim.service;
+  const { root, namespace } = claim.service;
+  if (namespace !== undefined) await refuseNamespace(claim, account);
   if (root === '') return;
   const kind = await kindOfRoot(claim);
   if (kind === undefined || kind === 'folder') return;
@@ -150,6 +160,21 @@ async function refuseMissingRoot(claim: Claim, account: LoginAccount): Promise<v
   throw new DriveUnusable(
     `drive "${claim.drive}": ${found}; correct --root ("root" in a configuration file) or make the folder`,
   );
+}
+
+/** Throws `DriveUnusable` if the account has no such namespace. */
+async function refuseNamespace(claim: Claim, account: LoginAccount): Promise<void> {
+  const { drive, service } = claim;
+  if (service.namespace === 'root' && (account === 'unreadable' || account.rootNamespace === undefined))
+    throw new DriveUnusable(`drive "${drive}": ${ROOT_UNKNOWN}`);
+  try {
+    await answerOf(claim, (remote, signal) => remote.latestCursor(signal));
+  } catch (error) {
+    if (!isApiFailure(error, 'wrong-namespace')) return;
+    throw new DriveUnusable(
+      `drive "${drive}": the account cannot use the namespace ${service.namespace}: ${error.message}; correct --namespace ("namespace" in a configuration file), or give the account access to it`,
+    );
+  }
 }
 
 /** Returns the kind of the drive's root; `undefined` without an answer. */

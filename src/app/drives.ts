@@ -95,20 +95,20 @@ interface Shared {
 }
 
 async function openOne(
-  { name, root, deletePolicy, service: place }: DriveConfig,
+  { name, namespace, root, deletePolicy, service: place }: DriveConfig,
   service: RemoteService,
   { state, journals, writeMode, dataDirectory, cache, spool, memory, meter, log }: Shared,
   opened: OpenResources,
 ): Promise<ServedDrive> {
-  const login = { ...service, root };
+  const login = { ...service, namespace, root };
   const tools = { clock: systemClock, log, meter };
   const kept = { state, journals, dataDirectory };
-  const admit = await claimDrive({ drive: name, service: login, ...kept, clock: systemClock, log });
+  const admission = await claimDrive({ drive: name, service: login, ...kept, clock: systemClock, log });
   const uploadLimits =
     place === 'embedded'
       ? { ...memory.uploads, partBytes: BLOCK_BYTES, inFlightMax: EMBEDDED_PARTS_MAX }
       : memory.uploads;
-  const remote = opened.add(createRemote({ ...login, ...tools, admit, uploadLimits }));
+  const remote = opened.add(createRemote({ ...login, ...tools, ...admission, uploadLimits }));
   const journal = await journals?.drive(name);
   const files = opened.add(
     await openDrive({

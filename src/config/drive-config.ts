@@ -29,7 +29,9 @@ export interface DriveConfig {
   readonly service: ServiceConfig;
   /** Email address of its account in the embedded service, if the settings name one. */
   readonly account?: string | undefined;
-  /** The account's folder that is the drive's root; `''` for the whole account. */
+  /** Where paths begin: `root`, or a namespace's number; the account's home when absent. */
+  readonly namespace?: string | undefined;
+  /** The folder that is the drive's root; `''` for the whole namespace. */
   readonly root: string;
   readonly deletePolicy: DeletePolicy;
   /** Whether no user may change it. */
@@ -38,9 +40,16 @@ export interface DriveConfig {
 
 /** Returns what the embedded service needs to know of the drives that it holds. */
 export function embeddedDrives(drives: readonly DriveConfig[]) {
-  return drives
-    .filter(({ service }) => service === 'embedded')
-    .map(({ name, account, root }) => ({ name, account, root }));
+  return (
+    drives
+      .filter(({ service }) => service === 'embedded')
+      // A folder in another namespace is not the service's to make.
+      .map(({ name, account, namespace, root }) => ({
+        name,
+        account,
+        root: namespace === undefined ? root : '',
+      }))
+  );
 }
 
 /** Addresses of the public service. */
@@ -57,6 +66,7 @@ export function driveOf(name: string, settings: Settings, login: KeptLogin | und
     name,
     service,
     account: accountOf(settings.get('account'), service),
+    ...namespaceOf(settings.get('namespace')),
     root: rootOf(settings.get('root')),
     deletePolicy: oneOf(settings.get('delete'), ['auto', 'permanent', 'trash']),
     ...(isOn(settings.get('read-only')) && { isReadOnly: true }),
@@ -166,6 +176,14 @@ function tokenIn({ text, origin }: Setting): string {
   if (/^[\x21-\x7e]+$/.test(text)) return text;
   throw new ConfigError(
     `${origin}: contains characters that no token has, perhaps a line break at its end; copy it again`,
+  );
+}
+
+function namespaceOf(setting: Setting | undefined): Pick<DriveConfig, 'namespace'> {
+  if (!setting || setting.text === 'home') return {};
+  if (setting.text === 'root' || /^[0-9]{1,19}$/.test(setting.text)) return { namespace: setting.text };
+  throw new ConfigError(
+    `${setting.origin}: "${setting.text}" is not home, root or the number of a namespace`,
   );
 }
 

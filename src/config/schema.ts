@@ -41,7 +41,9 @@ function settingsSchema(isAllowed: (name: SettingName) => boolean): Schema {
 function settingSchema(row: (typeof OPTIONS)[number]): Schema {
   const description = helpOf(row);
   if (!('value' in row)) return { description, type: ['boolean', 'string'] };
-  const choices = row.value.includes('|') ? { enum: row.value.split('|') } : {};
+  const words = row.value.split('|');
+  // A word in capitals stands for any text.
+  const choices = words.length > 1 && !/[A-Z]/.test(row.value) ? { enum: words } : {};
   return {
     description,
     type: 'string',

@@ -110,6 +110,13 @@ export const OPTIONS = [
     help: "folder of the account that becomes the drive's root; default: the whole account",
   },
   {
+    name: 'namespace',
+    variable: 'DAVGATE_NAMESPACE',
+    value: 'home|root|NUMBER',
+    default: 'home',
+    help: "where the account's paths begin: home is the member's own folder, root the team's space with its shared folders",
+  },
+  {
     name: 'user',
     variable: 'DAVGATE_USER',
     value: 'NAME',
@@ -261,6 +268,7 @@ export const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
   'app-secret',
   'refresh-token',
   'account',
+  'namespace',
   'root',
   'delete',
   'read-only',

@@ -33,7 +33,7 @@ export const FAULTS = [
   'offline',
   /** A proxy or a captive portal answered instead of the service. */
   'intercepted',
-  /** The service refuses our token. */
+  /** The service refuses our token, or the drive's namespace. */
   'unauthorized',
   /** The service cannot do this, or refuses these link settings. */
   'unsupported',
@@ -96,6 +96,10 @@ const TABLE: Record<ApiFailure, readonly [fault: Fault, message: (subject: strin
   'no-thumbnail': ['unsupported', (subject) => `the storage service has no small image of ${subject}`],
   'not-allowed': ['not-entitled', (subject) => `account or token may not do this to ${subject}`],
   unauthorized: ['unauthorized', () => 'the storage service refuses the token of this drive'],
+  'wrong-namespace': [
+    'unauthorized',
+    () => "the storage service no longer serves the namespace of this drive; see davgate's log",
+  ],
   'rate-limited': ['busy', () => 'the storage service is limiting calls; try again later'],
   unavailable: ['busy', () => 'the storage service is out of order; try again later'],
   offline: ['offline', () => 'the storage service cannot be reached'],

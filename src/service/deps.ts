@@ -27,8 +27,10 @@ export interface ServiceDeps extends Registry {
   readonly clock: Clock;
   /** Free space on the disk that holds the data, in bytes. */
   readonly freeBytes: () => Promise<number>;
-  /** Returns the account, and first makes sure that its home exists with the right quota. */
+  /** Returns the account with its paths in its root, and first makes sure that its home exists with the right quota. */
   readonly accountWithId: (id: string) => Account;
+  /** Makes sure that the folder of a team's member exists. */
+  readonly makeTeamFolder: (account: Account) => Promise<void>;
   /** Prefix of shared links' URLs, without a slash at the end. */
   readonly webUrl: () => string;
   /** Prefix of temporary links' URLs, without a slash at the end. */

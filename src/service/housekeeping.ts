@@ -1,7 +1,7 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import type { Accounts } from './accounts/accounts.ts';
+import { type Accounts, inRoot } from './accounts/accounts.ts';
 import type { Tokens } from './accounts/tokens.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Links } from './links/links.ts';
@@ -81,7 +81,7 @@ async function dropRowsOfNothing(
   for (let after = 0; !closing.aborted; ) {
     const some = rows.all(after, STEP_ROWS);
     for (const row of some) {
-      if (!storage.isKnown(accounts.withId(row.accountId).namespace, row.itemId)) rows.forget(row);
+      if (!storage.isKnown(inRoot(accounts.withId(row.accountId)).namespace, row.itemId)) rows.forget(row);
     }
     const last = some.at(-1);
     if (!last || some.length < STEP_ROWS) return;

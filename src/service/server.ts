@@ -6,9 +6,9 @@ import type { Clock } from '../util/clock.ts';
 import { withinGrace } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
 import type { Networks } from '../util/networks.ts';
-import type { Account, NewAccount } from './accounts/accounts.ts';
+import { type Account, inRoot, type NewAccount } from './accounts/accounts.ts';
 import { type DrivePurpose, type EmbeddedDrive, provisionDrives } from './accounts/drive-accounts.ts';
-import { homesIn, homesOfDrives } from './accounts/homes.ts';
+import { homesIn, homesOfDrives, teamFoldersIn, teamHomesIn } from './accounts/homes.ts';
 import { addAccount, type Credentials, provision } from './accounts/provision.ts';
 import type { Scope } from './accounts/scopes.ts';
 import type { Host } from './api/dispatch.ts';
@@ -31,6 +31,7 @@ import { tagsIn } from './registry/tags.ts';
 import { createRouter, ONLY_HOST, type Router } from './router.ts';
 import { WebFiles, type WebFilesOptions } from './save-url/web-files.ts';
 import { searchesOf } from './search/searches.ts';
+import { withInnerNamespaces } from './storage/inner-namespaces.ts';
 import { openStorage, type StorageOptions } from './storage/open.ts';
 import type { Storage } from './storage/storage.ts';
 
@@ -85,8 +86,8 @@ export interface RunningService {
     drives: readonly EmbeddedDrive[],
     purpose: DrivePurpose,
   ): Promise<ReadonlyMap<string, string>>;
-  /** Adds an account with an empty home. Its address must be new. */
-  addAccount(account: NewAccount): Account;
+  /** Adds an account with an empty home, in a team if one is named. Its address must be new. */
+  addAccount(account: NewAccount, team?: string): Account;
   /** Returns an access token for an account, issued to the default account's app. */
   grant(request: GrantRequest): Promise<string>;
   /**
@@ -110,22 +111,23 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { dataDirectory, clock, log, commitWaitMs } = options;
   const faults = new Faults(options.faults ?? {}, clock);
   const waiting = commitWaitMs === undefined ? {} : { commitWaitMs };
-  const storage = await openStorage({ dataDirectory, clock, log, ...waiting, ...options.steps });
+  const stored = await openStorage({ dataDirectory, clock, log, ...waiting, ...options.steps });
   try {
-    return await serve(options, storage, faults);
+    return await serve(options, stored, faults);
   } catch (error) {
-    await storage.close();
+    await stored.close();
     throw error;
   }
 }
 
-async function serve(options: ServiceOptions, storage: Storage, faults: Faults): Promise<RunningService> {
+async function serve(options: ServiceOptions, stored: Storage, faults: Faults): Promise<RunningService> {
   const { dataDirectory, clock, log } = options;
   let publicUrl = checkedPublicUrl(options.publicUrl);
   const contentPublicUrl = checkedPublicUrl(options.contentPublicUrl);
   const database = openDatabase(dataDirectory);
   const registry = registryIn(database);
   const { accounts, tokens } = registry;
+  const storage = withInnerNamespaces(stored, teamHomesIn(accounts));
   const withHome = homesIn(storage);
   const closing = new AbortController();
   let open: (router: Router) => void = () => undefined;
@@ -160,7 +162,8 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     webFiles: new WebFiles(clock, log, options.webFiles),
     clock,
     freeBytes: () => freeBytesOf(dataDirectory),
-    accountWithId: (id) => withHome(accounts.withId(id)),
+    accountWithId: (id) => inRoot(withHome(accounts.withId(id))),
+    makeTeamFolder: teamFoldersIn(storage),
     webUrl,
     contentUrl: () => contentPublicUrl ?? webUrl(),
     closing: closing.signal,
@@ -204,7 +207,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
       const needs = { purpose, registry, credentials, dataDirectory, nowMs: clock.now() };
       return provisionDrives(drives, { ...needs, ...homesOfDrives(storage, withHome) });
     },
-    addAccount: (account) => addAccount(accounts, account),
+    addAccount: (account, team) => addAccount(accounts, account, team),
     async grant({ accountId, scopes, expiresMs }) {
       const { appKey } = await provisionOnce();
       return tokens.grantAccess(clock.now(), { accountId, appKey, scopes }, expiresMs);

@@ -27,7 +27,8 @@ export interface RequestState {
 /** A driver: SQLite in the data directory, or a Redis that several gateways share. */
 export interface State {
   /**
-   * The drives' owners; set before `drive` is called. State of another account is kept until that account is set again.
+   * The drives' owners; set before `drive` is called. State of another account or namespace is kept until that one is
+   * set again.
    * `set` throws `OtherOwner` when other gateways may be using the state.
    */
   readonly owners: Owners;

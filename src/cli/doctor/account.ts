@@ -1,4 +1,5 @@
 import { createRemote, type HttpRemote } from '../../api/client.ts';
+import type { Account } from '../../api/current-account.ts';
 import type { ApiFailure } from '../../api/errors.ts';
 import {
   adviceForRefusedLogin,
@@ -41,7 +42,8 @@ export interface AccountNeeds {
 export async function checkAccount(drive: DriveConfig, needs: AccountNeeds): Promise<void> {
   const { service, clock } = needs;
   const trace = new Trace();
-  const options = { ...service, root: drive.root, clock, log: silentLog };
+  const { namespace, root } = drive;
+  const options = { ...service, namespace, root, clock, log: silentLog };
   // Throws for a token that no header can carry.
   const opened = await attempt(needs.report, 'login', { scope: 'account_info.read' }, async () =>
     createRemote({ ...options, meter: trace.meter, deadlineMs: DEADLINE_MS }),
@@ -49,7 +51,8 @@ export async function checkAccount(drive: DriveConfig, needs: AccountNeeds): Pro
   if (!opened) return;
   const remote = opened.result;
   try {
-    if (!(await checkLogin(remote, needs, trace)) || !(await checkRoot(remote, drive, needs))) return;
+    if (!(await checkLogin(remote, drive, { ...needs, trace })) || !(await checkRoot(remote, drive, needs)))
+      return;
     await checkSpace(remote, needs);
     await checkInScratch({ ...needs, remote, deletePolicy: drive.deletePolicy });
     await checkLatency(remote, needs);
@@ -60,8 +63,11 @@ export async function checkAccount(drive: DriveConfig, needs: AccountNeeds): Pro
 }
 
 /** Checks the login. Returns whether further checks make sense. */
-async function checkLogin(remote: HttpRemote, needs: AccountNeeds, trace: Trace): Promise<boolean> {
-  const { service, report, signal } = needs;
+async function checkLogin(
+  remote: HttpRemote,
+  drive: DriveConfig,
+  { service, report, signal, trace }: AccountNeeds & { readonly trace: Trace },
+): Promise<boolean> {
   const advice: Advice = {
     scope: 'account_info.read',
     without: 'clients cannot see the free space',
@@ -72,6 +78,7 @@ async function checkLogin(remote: HttpRemote, needs: AccountNeeds, trace: Trace)
   const found = await attempt(report, 'account', advice, () => remote.account(signal));
   if (report.failures > failuresBefore) return false;
   if (found) report.ok('account', `${found.result.displayName} (${found.result.email}) at ${service.apiUrl}`);
+  if (found) report.ok('namespace', namespaceText(drive, found.result));
   checkClock(remote, report);
   if ('refreshToken' in service.credentials) {
     if (trace.hasRefreshed) report.ok('login', 'the refresh token works');
@@ -80,6 +87,23 @@ async function checkLogin(remote: HttpRemote, needs: AccountNeeds, trace: Trace)
     report.warn('login', 'a fixed token expires after four hours; davgate login makes a login that lasts');
   else report.ok('login', 'the token works');
   return true;
+}
+
+function namespaceText({ namespace }: DriveConfig, account: Account): string {
+  const { homeNamespace, rootNamespace } = account;
+  const ofTeam = rootNamespace !== homeNamespace;
+  if (namespace === undefined)
+    return ofTeam
+      ? `${homeNamespace}, the account’s home; --namespace root shows its team’s space, ${rootNamespace}`
+      : `the account’s home`;
+  const number = namespace === 'root' ? rootNamespace : namespace;
+  const role =
+    number === homeNamespace
+      ? 'the account’s home'
+      : ofTeam && number === rootNamespace
+        ? 'the team’s space'
+        : 'shared with the account';
+  return `${number}, ${role}`;
 }
 
 function checkClock(remote: HttpRemote, report: Report): void {

@@ -109,6 +109,8 @@ function fixFor({ failure, message }: ApiError, { scope }: Advice): string {
       return `; choose the scope ${scope} for the app in the service's developer console, then log in again`;
     case 'unauthorized':
       return '; get a new token, or log in again (davgate login --remove, then davgate login)';
+    case 'wrong-namespace':
+      return '; correct --namespace ("namespace" in a configuration file), or give the account access to it';
     case 'offline':
       if (WITHOUT_TLS.test(message))
         return '; the port does not use TLS: write http:// in the address, or the port for https';

@@ -20,14 +20,23 @@ const OPTIONS = [
 const create: AdminCommand = {
   name: 'account create',
   summary: 'create an account, and print its password unless one is given',
-  options: OPTIONS,
+  options: [
+    ...OPTIONS,
+    {
+      flags: '--team <NAME>',
+      help: "make it a member of this team: its home is a folder of the team's space",
+    },
+  ],
   operand: 'EMAIL',
   notes: `Defaults: a random password, the local part of EMAIL as the name, 2 TiB (or the size of the disk),
 no permanent deletion.`,
   mayCreate: true,
   async run(call) {
     const { administration, values, operand: email, say } = call;
-    const fields = { email, ...changeOf(values) };
+    const team = textOf(values, 'team');
+    const fields = { email, ...changeOf(values), ...(team !== undefined && { team }) };
+    if (team !== undefined && fields.limitBytes !== undefined)
+      throw new ConfigError('--quota and --team exclude each other: all members share the space of the team');
     const created = await administration.createAccount(fields, await passwordFrom(call));
     say(`Created the account ${email}.`);
     printNewPassword(created, say);
@@ -43,6 +52,7 @@ const list: AdminCommand = {
       email: account.email,
       name: nameOf(account),
       quota: quotaText(account),
+      ...(account.team && { team: account.team.name }),
       ...(account.limitBytes !== undefined && { quotaBytes: account.limitBytes }),
     }));
     sayRows(call, rows, () =>
@@ -59,12 +69,13 @@ const show: AdminCommand = {
   run(call) {
     const account = call.administration.account(call.operand);
     const apps = call.administration.appNamesOf(account);
-    const { email, id, namespace, mayDeletePermanently, passwordHash } = account;
+    const { email, id, namespace, team, mayDeletePermanently, passwordHash } = account;
     const row = {
       email,
       name: nameOf(account),
       id,
       namespace,
+      ...(team && { team: team.name, teamNamespace: team.namespace, homePath: team.homePath }),
       quota: quotaText(account),
       mayDeletePermanently,
       hasPassword: Boolean(passwordHash),
@@ -76,6 +87,7 @@ const show: AdminCommand = {
         ['name', row.name],
         ['account id', id],
         ['namespace', namespace],
+        ...(team ? [['team', `${team.name} (namespace ${team.namespace}, home ${team.homePath})`]] : []),
         ['quota', row.quota],
         ['permanent deletion', mayDeletePermanently ? 'yes' : 'no'],
         ['password', row.hasPassword ? 'set' : 'none: nobody can sign in'],

@@ -1,11 +1,14 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import { foldName, freePath, type Path, pathOf } from '../../util/path.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
 export interface Account {
   /** `dbid:` and 35 more characters. */
   readonly id: string;
-  /** Digits: the namespace of the account's home. */
+  /** Digits: the namespace in which the account's paths begin, by default its home. */
   readonly namespace: string;
+  /** The team of which it is a member. */
+  readonly team?: Team;
   /** Address. Lookups ignore the case of the letters A to Z. */
   readonly email: string;
   readonly givenName: string;
@@ -18,7 +21,27 @@ export interface Account {
   readonly passwordHash?: Uint8Array;
 }
 
-export type NewAccount = Omit<Account, 'id' | 'namespace'>;
+/** A member's view of a team: one space with a folder for each member, which is that member's home. */
+export interface Team {
+  readonly name: string;
+  /** Digits: the namespace of the team's space, the root of each member. */
+  readonly namespace: string;
+  /** The member's home, as a namespace and as a folder of the space, like `/Ann Lee`. */
+  readonly homeNamespace: string;
+  readonly homePath: string;
+}
+
+/** Returns the account with its paths in its home. */
+export function inHome(account: Account): Account {
+  return { ...account, namespace: account.team?.homeNamespace ?? account.namespace };
+}
+
+/** Returns the account with its paths in its root, which is its home unless it is in a team. */
+export function inRoot(account: Account): Account {
+  return { ...account, namespace: account.team?.namespace ?? account.namespace };
+}
+
+export type NewAccount = Omit<Account, 'id' | 'namespace' | 'team'>;
 
 /** The changeable fields of an account. */
 export type AccountChange = Partial<Omit<NewAccount, 'email'>>;
@@ -32,8 +55,11 @@ export interface Accounts {
   find(id: string): Account | undefined;
   /** Returns all accounts, sorted by address. */
   all(): readonly Account[];
-  /** Adds an account with a new address. The home at `namespace` is created at its first use. */
-  add(account: NewAccount & { readonly limitBytes: number }, namespace: string): Account;
+  /**
+   * Adds an account with a new address. The home at `namespace` is created at its first use, as a folder in the space of
+   * `team` if one is named.
+   */
+  add(account: NewAccount & { readonly limitBytes: number }, namespace: string, team?: string): Account;
   change(id: string, change: AccountChange): void;
   /** Removes an account with its consents and links. The service's housekeeping deletes the files later. */
   remove(id: string): void;
@@ -46,6 +72,8 @@ export interface Accounts {
 interface Row {
   readonly account_id: string;
   readonly namespace: string;
+  readonly team_namespace: string | null;
+  readonly home_path: string | null;
   readonly email: string;
   readonly given_name: string;
   readonly surname: string;
@@ -54,23 +82,38 @@ interface Row {
   readonly password_hash: Buffer | null;
 }
 
+/** A row with the name of its team. */
+interface FoundRow extends Row {
+  readonly team_name: string | null;
+}
+
+const SELECT = `
+  SELECT accounts.*, teams.name AS team_name
+  FROM accounts LEFT JOIN teams ON teams.namespace = accounts.team_namespace`;
+
 export function accountsIn(database: SqliteDatabase): Accounts {
-  const byEmail = database.prepare<[string], Row>('SELECT * FROM accounts WHERE email = ? COLLATE NOCASE');
-  const byId = database.prepare<[string], Row>('SELECT * FROM accounts WHERE account_id = ?');
-  const every = database.prepare<[], Row>('SELECT * FROM accounts ORDER BY email COLLATE NOCASE');
+  const byEmail = database.prepare<[string], FoundRow>(`${SELECT} WHERE email = ? COLLATE NOCASE`);
+  const byId = database.prepare<[string], FoundRow>(`${SELECT} WHERE account_id = ?`);
+  const every = database.prepare<[], FoundRow>(`${SELECT} ORDER BY email COLLATE NOCASE`);
   const insert = database.prepare<[Row]>(
-    `INSERT INTO accounts (account_id, namespace, email, given_name, surname, may_delete_permanently, limit_bytes,
-       password_hash)
-     VALUES (@account_id, @namespace, @email, @given_name, @surname, @may_delete_permanently, @limit_bytes,
-       @password_hash)`,
+    `INSERT INTO accounts (account_id, namespace, team_namespace, home_path, email, given_name, surname,
+       may_delete_permanently, limit_bytes, password_hash)
+     VALUES (@account_id, @namespace, @team_namespace, @home_path, @email, @given_name, @surname,
+       @may_delete_permanently, @limit_bytes, @password_hash)`,
   );
+  const teamNamed = database.prepare<[string], string>('SELECT namespace FROM teams WHERE name = ?').pluck();
+  const addTeam = database.prepare<[string, string]>('INSERT INTO teams (namespace, name) VALUES (?, ?)');
+  const homesOf = database
+    .prepare<[string], string>('SELECT home_path FROM accounts WHERE team_namespace = ?')
+    .pluck();
   const update = database.prepare<[Row]>(
     `UPDATE accounts SET given_name = @given_name, surname = @surname,
        may_delete_permanently = @may_delete_permanently, limit_bytes = @limit_bytes, password_hash = @password_hash
      WHERE account_id = @account_id`,
   );
+  // A team keeps the folder of a member who leaves.
   const abandon = database.prepare<[string]>(
-    'INSERT INTO abandoned_homes SELECT namespace FROM accounts WHERE account_id = ?',
+    'INSERT INTO abandoned_homes SELECT namespace FROM accounts WHERE account_id = ? AND team_namespace IS NULL',
   );
   const removals = [
     "DELETE FROM temporary_links WHERE json_extract(target, '$.accountId') = ?",
@@ -92,6 +135,17 @@ export function accountsIn(database: SqliteDatabase): Accounts {
     return account;
   }
 
+  function placeIn(name: string, account: NewAccount, homeNamespace: string): Team {
+    let namespace = teamNamed.get(name);
+    if (namespace === undefined) {
+      namespace = newNamespace();
+      addTeam.run(namespace, name);
+    }
+    const taken = new Set(homesOf.all(namespace).map(foldName));
+    const homePath = freePath(homePathOf(account), (path) => !taken.has(foldName(path)));
+    return { name, namespace, homeNamespace, homePath };
+  }
+
   return {
     withEmail(email) {
       const row = byEmail.get(email);
@@ -100,11 +154,12 @@ export function accountsIn(database: SqliteDatabase): Accounts {
     withId,
     find,
     all: () => every.all().map(accountOf),
-    add(account, namespace) {
-      const added = { ...account, id: newAccountId(), namespace };
+    add: database.transaction((account: NewAccount, namespace: string, teamName?: string) => {
+      const team = teamName === undefined ? undefined : placeIn(teamName, account, namespace);
+      const added = { ...account, id: newAccountId(), namespace, ...(team && { team }) };
       insert.run(rowOf(added));
       return added;
-    },
+    }).immediate,
     change: database.transaction((id: string, change: AccountChange) => {
       update.run(rowOf({ ...withId(id), ...change }));
     }).immediate,
@@ -131,10 +186,22 @@ function newAccountId(): string {
   return `dbid:${randomBytes(27).toString('base64url').slice(0, 35)}`;
 }
 
-function accountOf(row: Row): Account {
+/** Returns the folder of a member with this name in the team's space. */
+function homePathOf({ givenName, surname, email }: NewAccount): Path {
+  const name = `${givenName} ${surname}`.replace(/[/\\\p{Cc}]+/gu, ' ').trim();
+  return pathOf([name === '' || /^\.+$/.test(name) ? email.replaceAll('/', '_') : name]);
+}
+
+function accountOf(row: FoundRow): Account {
+  const { namespace: homeNamespace, team_name: name, team_namespace: namespace, home_path: homePath } = row;
+  const team =
+    name === null || namespace === null || homePath === null
+      ? undefined
+      : { name, namespace, homeNamespace, homePath };
   return {
     id: row.account_id,
     namespace: row.namespace,
+    ...(team && { team }),
     email: row.email,
     givenName: row.given_name,
     surname: row.surname,
@@ -147,7 +214,9 @@ function accountOf(row: Row): Account {
 function rowOf(account: Account): Row {
   return {
     account_id: account.id,
-    namespace: account.namespace,
+    namespace: account.team?.homeNamespace ?? account.namespace,
+    team_namespace: account.team?.namespace ?? null,
+    home_path: account.team?.homePath ?? null,
     email: account.email,
     given_name: account.givenName,
     surname: account.surname,

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { BadCall, failure, unauthorized } from '../api/failures.ts';
 import type { ApiCaller, Route, RouteAuth } from '../api/route.ts';
 import type { ServiceDeps } from '../deps.ts';
+import { inHome } from './accounts.ts';
 import type { Scope } from './scopes.ts';
 
 /** The characters of a bearer token (RFC 6750 §2.1). */
@@ -71,7 +72,7 @@ function userOf(request: IncomingMessage, given: Given, route: Route, deps: Serv
   if (route.scope && !bearer.scopes.includes(route.scope))
     throw unauthorized(failure('missing_scope', { required_scope: route.scope }));
   refuseTeamHeaders(request);
-  const account = deps.accountWithId(bearer.accountId);
+  const account = inHome(deps.accountWithId(bearer.accountId));
   const owner = { namespace: account.namespace, account: account.id, app: bearer.appKey };
   return { account, token, owner };
 }

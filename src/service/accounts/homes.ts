@@ -1,5 +1,6 @@
+import type { InnerNamespace } from '../storage/inner-namespaces.ts';
 import { type Storage, StorageError } from '../storage/storage.ts';
-import type { Account } from './accounts.ts';
+import type { Account, Accounts } from './accounts.ts';
 
 /**
  * Returns a function that makes sure that an account's home exists with the account's quota before it is used. Commands
@@ -16,6 +17,37 @@ export function homesIn(storage: Storage): (account: Account) => Account {
   };
 }
 
+/** Returns the place of each home that is a folder of a team's space, by its namespace. */
+export function teamHomesIn(accounts: Accounts): (namespace: string) => InnerNamespace | undefined {
+  return (namespace) => {
+    const team = accounts.all().find((account) => account.namespace === namespace)?.team;
+    return team && { outer: team.namespace, folder: team.homePath };
+  };
+}
+
+/** Returns a function that makes sure that the folder of a team's member exists before the member uses the service. */
+export function teamFoldersIn(storage: Storage): (account: Account) => Promise<void> {
+  const made = new Map<string, Promise<void>>();
+  return ({ team }) => {
+    if (!team) return Promise.resolve();
+    const { homeNamespace, namespace, homePath } = team;
+    const folder = made.get(homeNamespace) ?? makeFolder(storage, namespace, homePath);
+    made.set(homeNamespace, folder);
+    // The next call tries again.
+    folder.catch(() => made.delete(homeNamespace));
+    return folder;
+  };
+}
+
+async function makeFolder(storage: Storage, namespace: string, path: string): Promise<void> {
+  try {
+    await storage.createFolder(namespace, path, false);
+  } catch (error) {
+    const isThere = error instanceof StorageError && error.refusal.kind === 'conflict';
+    if (!isThere) throw error;
+  }
+}
+
 /** Returns the facts about accounts' homes that drives need, and the operation that creates their roots. */
 export function homesOfDrives(storage: Storage, withHome: (account: Account) => Account) {
   return {
@@ -25,13 +57,6 @@ export function homesOfDrives(storage: Storage, withHome: (account: Account) => 
       const scope = { path: '', recursive: false, includeDeleted: true };
       return storage.list(owner, scope, 1).entries.length === 0;
     },
-    async makeFolder(account: Account, path: string): Promise<void> {
-      try {
-        await storage.createFolder(withHome(account).namespace, path, false);
-      } catch (error) {
-        const isThere = error instanceof StorageError && error.refusal.kind === 'conflict';
-        if (!isThere) throw error;
-      }
-    },
+    makeFolder: (account: Account, path: string) => makeFolder(storage, withHome(account).namespace, path),
   };
 }

@@ -67,9 +67,11 @@ export async function provision(
   return credentials;
 }
 
-/** Adds an account; its home is created at its first use. Throws when the address is taken. */
-export function addAccount(accounts: Accounts, account: NewAccount): Account {
-  return accounts.add({ limitBytes: DEFAULT_LIMIT_BYTES, ...account }, newNamespace());
+/**
+ * Adds an account, in a team if one is named; its home is created at its first use. Throws when the address is taken.
+ */
+export function addAccount(accounts: Accounts, account: NewAccount, team?: string): Account {
+  return accounts.add({ limitBytes: DEFAULT_LIMIT_BYTES, ...account }, newNamespace(), team);
 }
 
 /** Returns the account's password if the file has it, or a new one for an account without a password. */

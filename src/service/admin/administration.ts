@@ -16,7 +16,11 @@ export class AdminError extends Error {
 }
 
 /** The fields of a new account. The name defaults to the local part of the address. */
-export type AccountToCreate = Pick<NewAccount, 'email'> & Omit<AccountChange, 'passwordHash'>;
+export type AccountToCreate = Pick<NewAccount, 'email'> &
+  Omit<AccountChange, 'passwordHash'> & {
+    /** The name of its team, which is created with its first member. */
+    readonly team?: string;
+  };
 
 /** A password: the given text, or a new random one if `text` is absent. */
 export interface PasswordChoice {
@@ -69,7 +73,7 @@ export class Administration {
   }
 
   async createAccount(
-    { email, ...fields }: AccountToCreate,
+    { email, team, ...fields }: AccountToCreate,
     choice: PasswordChoice,
   ): Promise<ChangedAccount> {
     const { accounts } = this.#registry;
@@ -82,7 +86,7 @@ export class Administration {
     const password = passwordOf(choice);
     const passwordHash = await hashOfPassword(password.text);
     const defaults = { givenName: email.split('@')[0] ?? '', surname: '', mayDeletePermanently: false };
-    const account = addAccount(accounts, { email, ...defaults, ...fields, passwordHash });
+    const account = addAccount(accounts, { email, ...defaults, ...fields, passwordHash }, team);
     return { account, ...(password.isNew && { newPassword: password.text }) };
   }
 

@@ -37,6 +37,13 @@ function* linesOf({ what, at, files, moreFiles }: Damage, ownerOf: (namespace: s
   yield at ? `${ownerOf(at.namespace)}:${at.path}: ${what}` : what;
 }
 
+/** Returns the teams; none from a database that is older than they are. */
+function teamsIn(database: SqliteDatabase): { namespace: string; name: string }[] {
+  const table = database.prepare<[], unknown>("SELECT 1 FROM sqlite_schema WHERE name = 'teams'");
+  if (table.get() === undefined) return [];
+  return database.prepare<[], { namespace: string; name: string }>('SELECT namespace, name FROM teams').all();
+}
+
 /** Checks the accounts' database, and returns whose each namespace is. */
 function accountsAt(dataDirectory: string): { damages: string[]; emails: Map<string, string> } {
   const file = join(dataDirectory, ACCOUNTS_FILE);
@@ -51,6 +58,7 @@ function accountsAt(dataDirectory: string): { damages: string[]; emails: Map<str
       'SELECT namespace, email FROM accounts',
     );
     for (const { namespace, email } of accounts.iterate()) emails.set(namespace, email);
+    for (const { namespace, name } of teamsIn(database)) emails.set(namespace, `team ${name}`);
     const integrity = database.pragma('integrity_check(100)') as { integrity_check: string }[];
     const lost = database.pragma('foreign_key_check') as { table: string; parent: string }[];
     return {

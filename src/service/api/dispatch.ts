@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Answer, Exchange } from '../../http/exchange.ts';
-import type { Account } from '../accounts/accounts.ts';
+import { inRoot } from '../accounts/accounts.ts';
 import { authorize } from '../accounts/authorization.ts';
 import { withFirstChunk } from '../content/file-content.ts';
 import type { ServiceDeps } from '../deps.ts';
@@ -10,6 +10,7 @@ import { contentAnswer, resultAnswer } from './answers.ts';
 import { decodeArgument, type Given, headerArgument, rpcArgument, uploadBody } from './argument.ts';
 import { ApiRefusal, BadArgument, BadCall, failure, WrongMethod } from './failures.ts';
 import { apiErrorOf } from './refusals.ts';
+import { rootInfo } from './root-info.ts';
 import type { ApiCaller, Route } from './route.ts';
 import { string, union, within } from './schema.ts';
 
@@ -48,9 +49,10 @@ export async function callFunction(exchange: Exchange, deps: ServiceDeps, host: 
 
 async function callRoute(exchange: Exchange, deps: ServiceDeps, route: Route): Promise<Answer> {
   const { request, query } = exchange;
-  const caller = authorize(request, query, route, deps);
-  if (route.auth !== 'none') exchange.principal = caller?.account.id ?? 'app';
-  if (caller) checkPathRoot(request, caller.account);
+  const user = authorize(request, query, route, deps);
+  if (route.auth !== 'none') exchange.principal = user?.account.id ?? 'app';
+  const caller = user && atPathRoot(request, user);
+  if (caller?.account.team) await deps.makeTeamFolder(caller.account);
   const given =
     route.style === 'rpc'
       ? await rpcArgument(request, exchange.body(), route)
@@ -104,22 +106,21 @@ function checkMethod(method: string, route: Route): void {
 const pathRoot = union({ home: null, root: string(), namespace_id: string() });
 
 /**
- * Checks `Dropbox-API-Path-Root`. An account has one namespace, its home, which is also its root; so paths mean the
- * same wherever the header is accepted. Throws 422 for any other namespace.
+ * Returns the caller with its paths where `Dropbox-API-Path-Root` lets them begin: in the account's home or its root, which
+ * differ in a team. Throws 422 for any other namespace.
  */
-function checkPathRoot(request: IncomingMessage, account: Account): void {
+function atPathRoot(request: IncomingMessage, caller: ApiCaller): ApiCaller {
   const header = request.headers['dropbox-api-path-root'];
-  if (header === undefined) return;
+  if (header === undefined) return caller;
+  const { account, owner } = caller;
   const root = within('HTTP header "Dropbox-API-Path-Root"', () => pathRoot(decodeArgument(String(header))));
-  if (root.tag === 'home' || root.value === account.namespace) return;
+  if (root.tag === 'home' || (root.tag === 'namespace_id' && root.value === account.namespace)) return caller;
+  const { namespace } = inRoot(account);
+  if (root.value === namespace)
+    return { ...caller, account: inRoot(account), owner: { ...owner, namespace } };
   if (root.tag === 'namespace_id') throw new ApiRefusal(422, failure('no_permission'));
-  const rootInfo = {
-    '.tag': 'user',
-    root_namespace_id: account.namespace,
-    home_namespace_id: account.namespace,
-  };
   throw new ApiRefusal(422, {
     tags: ['invalid_root'],
-    value: { '.tag': 'invalid_root', invalid_root: rootInfo },
+    value: { '.tag': 'invalid_root', invalid_root: rootInfo(account) },
   });
 }

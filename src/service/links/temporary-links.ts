@@ -5,7 +5,13 @@ import type { CommitInfo } from '../api/commit.ts';
 /** The permission of a temporary link: to read one revision of a file, or to write a file once. */
 export type TemporaryTarget =
   | { readonly kind: 'download'; readonly accountId: string; readonly rev: string }
-  | { readonly kind: 'upload'; readonly accountId: string; readonly commit: CommitInfo };
+  // Without `namespace` the link is older than teams, and the account's home is meant.
+  | {
+      readonly kind: 'upload';
+      readonly accountId: string;
+      readonly commit: CommitInfo;
+      readonly namespace?: string;
+    };
 
 /** Links that work without a token for some hours. Only their hashes are stored. */
 export interface TemporaryLinks {

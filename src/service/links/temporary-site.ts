@@ -82,7 +82,7 @@ async function upload(
 ): Promise<Answer> {
   if (!UPLOAD_TYPES.test(exchange.request.headers['content-type'] ?? ''))
     return text(400, 'Content-Type must be application/octet-stream.');
-  const { namespace } = accountWithId(target.accountId);
+  const { namespace = accountWithId(target.accountId).namespace } = target;
   try {
     const commit = commitOf(target.commit, namespace);
     const file = await storage.upload(namespace, commit, uploadBody(exchange, undefined), {

@@ -118,6 +118,15 @@ const MIGRATIONS: readonly Migration[] = [
   ) STRICT;
   CREATE UNIQUE INDEX copy_references_of_item ON copy_references (account_id, item_id);
   `,
+  `
+  -- Teams. The space of a team is a namespace, and the home of a member is the folder home_path in it.
+  CREATE TABLE teams (
+    namespace TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE
+  ) STRICT, WITHOUT ROWID;
+  ALTER TABLE accounts ADD COLUMN team_namespace TEXT REFERENCES teams;
+  ALTER TABLE accounts ADD COLUMN home_path TEXT;
+  `,
 ];
 
 /**

@@ -45,7 +45,8 @@ const temporaryUploadLink = rpc({
   refusals: NO_REFUSALS,
   handle: ({ argument, caller, temporaryLinks, clock, contentUrl }) => {
     const nowMs = clock.now();
-    const target = { kind: 'upload', accountId: caller.account.id, commit: argument.commit_info } as const;
+    const { id: accountId, namespace } = caller.account;
+    const target = { kind: 'upload', accountId, namespace, commit: argument.commit_info } as const;
     const secret = temporaryLinks.add(target, nowMs + argument.duration * 1000);
     return { link: uploadUrl(contentUrl(), secret) };
   },

@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/accounts.ts';
 import { failure, refused } from '../api/failures.ts';
 import { NO_REFUSALS } from '../api/refusals.ts';
+import { rootInfo } from '../api/root-info.ts';
 import { openRpc, type Route, rpc } from '../api/route.ts';
 import { list, required, string, union, withDefault } from '../api/schema.ts';
 
@@ -22,7 +23,7 @@ function accountFields(account: Account): object {
 }
 
 /**
- * Returns the caller's account, an individual one: its links may have passwords and expiry, unlike those of `basic`
+ * Returns the caller's account, never a `basic` one: its links may have passwords and expiry, unlike those of `basic`
  * accounts.
  */
 const currentAccount = rpc({
@@ -35,20 +36,18 @@ const currentAccount = rpc({
     locale: 'en',
     referral_link: `${webUrl()}/`,
     is_paired: false,
-    account_type: { '.tag': 'pro' },
-    root_info: {
-      '.tag': 'user',
-      root_namespace_id: account.namespace,
-      home_namespace_id: account.namespace,
-    },
+    account_type: { '.tag': account.team ? 'business' : 'pro' },
+    root_info: rootInfo(account),
   }),
 });
 
 const accountId = string({ minLength: 40, maxLength: 40 });
 
-/** BasicAccount. There are no teams, so no account is the caller's teammate. */
-function basicAccount(account: Account): object {
-  return { ...accountFields(account), is_teammate: false };
+/** BasicAccount. */
+function basicAccount(account: Account, caller: Account): object {
+  const { team } = caller;
+  const isTeammate = team !== undefined && account.team?.namespace === team.namespace;
+  return { ...accountFields(account), is_teammate: isTeammate };
 }
 
 /** Returns another account by its id; ids cannot be guessed. */
@@ -57,10 +56,10 @@ const account = rpc({
   scope: 'sharing.read',
   argument: { account_id: required(accountId) },
   refusals: NO_REFUSALS,
-  handle: ({ argument, accounts }) => {
+  handle: ({ argument, accounts, caller }) => {
     const found = accounts.find(argument.account_id);
     if (!found) throw refused(failure('no_account'));
-    return basicAccount(found);
+    return basicAccount(found, caller.account);
   },
 });
 
@@ -72,11 +71,11 @@ const accountBatch = rpc({
   scope: 'sharing.read',
   argument: { account_ids: required(list(accountId, { min: 1, max: ACCOUNTS_MAX })) },
   refusals: NO_REFUSALS,
-  handle: ({ argument, accounts }) =>
+  handle: ({ argument, accounts, caller }) =>
     argument.account_ids.map((id) => {
       const found = accounts.find(id);
       if (!found) throw refused(failure('no_account', { no_account: id }));
-      return basicAccount(found);
+      return basicAccount(found, caller.account);
     }),
 });
 
@@ -111,7 +110,15 @@ const spaceUsage = rpc({
     const { usedBytes, limitBytes } = storage.usage(caller.account.namespace);
     // More than the disk can hold would let a copy fail in the middle.
     const allocated = Math.max(usedBytes, Math.min(limitBytes, usedBytes + (await freeBytes())));
-    return { used: usedBytes, allocation: { '.tag': 'individual', allocated } };
+    if (!caller.account.team) return { used: usedBytes, allocation: { '.tag': 'individual', allocated } };
+    const team = {
+      used: usedBytes,
+      allocated,
+      user_within_team_space_allocated: 0,
+      user_within_team_space_limit_type: { '.tag': 'off' },
+      user_within_team_space_used_cached: usedBytes,
+    };
+    return { used: usedBytes, allocation: { '.tag': 'team', ...team } };
   },
 });
 

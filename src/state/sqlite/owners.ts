@@ -1,10 +1,10 @@
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
-import { isUnchanged, type Owner, type Owners } from '../owners.ts';
+import { isUnchanged, type Owner, type Owners, treeOf } from '../owners.ts';
 import type { Commits } from './commits.ts';
 
 /**
- * Owners, in the table of drives. State of another account is kept under a name that no drive has, and is restored when
- * that account is configured again.
+ * Owners, in the table of drives. State of another account or namespace is kept under a name that no drive has, and is restored when
+ * that one is configured again.
  */
 export function sqliteOwners(database: SqliteDatabase, commits: Commits): Owners {
   const get = database.prepare<[string], Owner>(
@@ -23,9 +23,9 @@ export function sqliteOwners(database: SqliteDatabase, commits: Commits): Owners
         const before = get.get(drive);
         // A start on a full disk must not write.
         if (isUnchanged(before, owner)) return;
-        if (before && before.accountId !== owner.accountId) {
-          rename.run(nameAside(drive, before.accountId), drive);
-          rename.run(drive, nameAside(drive, owner.accountId));
+        if (before && treeOf(before) !== treeOf(owner)) {
+          rename.run(nameAside(drive, before), drive);
+          rename.run(drive, nameAside(drive, owner));
         }
         add.run(drive);
         note.run({ ...owner, drive });
@@ -33,7 +33,7 @@ export function sqliteOwners(database: SqliteDatabase, commits: Commits): Owners
   };
 }
 
-/** Returns the name for another account's state. A drive's name has no spaces. */
-function nameAside(drive: string, accountId: string): string {
-  return `${drive} of ${accountId}`;
+/** Returns the name for another owner's state. A drive's name has no spaces. */
+function nameAside(drive: string, owner: Owner): string {
+  return `${drive} of ${treeOf(owner)}`;
 }

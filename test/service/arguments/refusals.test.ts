@@ -69,6 +69,7 @@ beforeAll(async () => {
       clock: systemClock,
       freeBytes: async () => 0,
       accountWithId: accounts.withId,
+      makeTeamFolder: async () => undefined,
       webUrl: () => 'http://service',
       contentUrl: () => 'http://service',
       closing: new AbortController().signal,

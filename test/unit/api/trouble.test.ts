@@ -223,7 +223,7 @@ describe('refusals', () => {
       tag(403, { '.tag': 'invalid_account_type', invalid_account_type: { '.tag': 'endpoint' } }),
       'not-allowed',
     ],
-    ['a wrong root', tag(422, { '.tag': 'no_permission' }), 'bad-request'],
+    ['a wrong root', tag(422, { '.tag': 'no_permission' }), 'wrong-namespace'],
     [
       'restricted content',
       tag(409, { '.tag': 'path', path: { '.tag': 'restricted_content' } }),

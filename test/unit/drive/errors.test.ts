@@ -32,6 +32,7 @@ const EXPECTED: Record<ApiFailure, Fault> = {
   'no-thumbnail': 'unsupported',
   'not-allowed': 'not-entitled',
   unauthorized: 'unauthorized',
+  'wrong-namespace': 'unauthorized',
   'rate-limited': 'busy',
   unavailable: 'busy',
   offline: 'offline',
