@@ -1,9 +1,12 @@
 import type { Drive } from '../browser/route.ts';
 import type { Grant } from '../config/grant.ts';
 import { createDriveView } from '../drive/view/drive-view.ts';
+import { FolderSize } from '../drive/view/folder-size.ts';
 import type { Mount, ViewedDrive } from '../drive/view/mounts.ts';
+import { Quota } from '../drive/view/quota.ts';
 import type { User } from '../http/credentials.ts';
-import { pathOf, ROOT } from '../util/path.ts';
+import { type Clock, systemClock } from '../util/clock.ts';
+import { keyOf, type Path, pathOf, ROOT } from '../util/path.ts';
 
 /** A drive that is served to users, and whether none of them may change it. */
 export interface SharedDrive extends ViewedDrive, Pick<Drive, 'keptWrites'> {
@@ -14,31 +17,36 @@ export interface SharedDrive extends ViewedDrive, Pick<Drive, 'keptWrites'> {
  * Returns a function that finds the drive of a user; without users, the first one. Users with the same rights get the same
  * object, so that they share its cached answers.
  */
-export function userDrives(drives: ReadonlyMap<string, SharedDrive>): (user: User | undefined) => Drive {
+export function userDrives(
+  drives: ReadonlyMap<string, SharedDrive>,
+  clock: Clock = systemClock,
+): (user: User | undefined) => Drive {
   const [first = ''] = drives.keys();
+  const sizes = new FolderSizes(clock);
   const known = new Map<string, Drive>();
   return (user) => {
     const grants = user?.grants ?? [{ drive: first }];
     const key = JSON.stringify(grants);
-    const drive = known.get(key) ?? driveOf(grants, drives);
+    const drive = known.get(key) ?? driveOf(grants, drives, sizes);
     known.set(key, drive);
     return drive;
   };
 }
 
 /** One drive is at the address itself, several are folders there. */
-function driveOf(grants: readonly Grant[], drives: ReadonlyMap<string, SharedDrive>): Drive {
+function driveOf(
+  grants: readonly Grant[],
+  drives: ReadonlyMap<string, SharedDrive>,
+  sizes: FolderSizes,
+): Drive {
   const mounts = grants.map((grant): Mount => {
-    const { drive: name, folder, root = '', isReadOnly = false } = grant;
+    const { drive: name, folder, isReadOnly = false, quotaBytes } = grant;
     const drive = drives.get(name);
     if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
     const at = folder === undefined ? ROOT : pathOf([folder]);
-    return {
-      drive,
-      at,
-      root: pathOf(root.split('/').filter(Boolean)),
-      isReadOnly: isReadOnly || drive.isReadOnly,
-    };
+    const root = pathOf((grant.root ?? '').split('/').filter(Boolean));
+    const quota = quotaBytes === undefined ? undefined : sizes.quota(drive, root, quotaBytes);
+    return { drive, at, root, quota, isReadOnly: isReadOnly || drive.isReadOnly };
   });
   const name = grants.map(({ drive }) => drive).join(', ');
   const places = mounts.map(({ at, isReadOnly }) => ({ path: at, isReadOnly }));
@@ -46,5 +54,21 @@ function driveOf(grants: readonly Grant[], drives: ReadonlyMap<string, SharedDri
   if (!whole) return { name, places, ...createDriveView(mounts) };
   // Without paths to translate, the drive serves as it is.
   const isReadOnly = whole.isReadOnly ? () => true : undefined;
-  return { name, places, ...whole.drive, isReadOnly };
+  return { name, places, ...whole.drive, ...whole.quota?.limit(whole.drive), isReadOnly };
+}
+
+/** The measured folders. All users of a folder share its size, so that their writes together stay within its quota. */
+class FolderSizes {
+  readonly #sizes = new Map<ViewedDrive, Map<string, FolderSize>>();
+
+  constructor(private readonly clock: Clock) {}
+
+  quota(drive: ViewedDrive, folder: Path, maxBytes: number): Quota {
+    const { clock } = this;
+    const ofDrive = this.#sizes.get(drive) ?? new Map<string, FolderSize>();
+    this.#sizes.set(drive, ofDrive);
+    const size = ofDrive.get(keyOf(folder)) ?? new FolderSize(drive, folder, clock);
+    ofDrive.set(keyOf(folder), size);
+    return new Quota(size, maxBytes, clock);
+  }
 }

@@ -8,4 +8,6 @@ export interface Grant {
   readonly folder?: string;
   /** The folder of the drive that the user sees; the whole drive by default. */
   readonly root?: string;
+  /** Maximum size of everything that the user sees of the drive, in bytes. */
+  readonly quotaBytes?: number;
 }

@@ -24,7 +24,7 @@ export const USER_KEYS = [
     name: 'drives',
     isRequired: false,
     type: 'array',
-    help: 'in place of drive: a list of drives, each a folder at the address; a name, or drive, root and read-only',
+    help: 'in place of drive: a list of drives, each a folder at the address; a name, or drive, root, read-only and quota',
   },
   {
     name: 'read-only',
@@ -32,7 +32,13 @@ export const USER_KEYS = [
     type: 'boolean',
     help: 'true: the user can read everything and change nothing',
   },
+  {
+    name: 'quota',
+    isRequired: false,
+    type: ['string', 'integer'],
+    help: 'maximum size of what the user sees of that drive: 500MB, 20GiB, 2TB, or a number of bytes',
+  },
 ] as const;
 
 /** Keys of one in the list of a user's drives. */
-export const GRANT_KEYS = ['drive', 'root', 'read-only'] as const;
+export const GRANT_KEYS = ['drive', 'root', 'read-only', 'quota'] as const;

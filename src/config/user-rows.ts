@@ -1,4 +1,5 @@
 import { didYouMean } from '../util/similar.ts';
+import { parseSize } from '../util/size-text.ts';
 import { collect, collectAll } from './collect.ts';
 import { type ConfigNode, type Place, parseConfigText } from './config-text.ts';
 import { rootOf } from './drive-config.ts';
@@ -100,7 +101,7 @@ export async function parseCheckedUser(text: string, origin: string): Promise<Pa
 function grantsOf(fields: Fields, user: ConfigNode, path: string): readonly Grant[] {
   const list = fields.get('drives');
   if (!list) return [grantOf(fields, user, path)];
-  const beside = (['drive', 'root'] as const).find((key) => fields.has(key));
+  const beside = (['drive', 'root', 'quota'] as const).find((key) => fields.has(key));
   if (beside) refuse(path, list.place, `"drives" and "${beside}" exclude each other; write it in the list`);
   const { node } = list;
   if (node.kind !== 'list' || node.items.length === 0)
@@ -132,15 +133,21 @@ function grantIn(node: ConfigNode, path: string): Grant {
 }
 
 function grantOf(fields: Fields, { place }: ConfigNode, path: string): Grant {
-  const { texts, isReadOnly } = collect({
+  const { texts, isReadOnly, quotaBytes } = collect({
     texts: () => textsOf(fields, ['drive', 'root'], path),
     isReadOnly: () => switchIn(fields, 'read-only', path),
+    quotaBytes: () => sizeIn(fields, 'quota', path),
   });
   const [drive, root] = texts;
   if (drive === undefined) refuse(path, place, 'this user has no "drive"');
   const folder =
     root && rootOf({ text: root, origin: originOf('root', path, fields.get('root')?.place ?? place) });
-  return { drive, ...(isReadOnly && { isReadOnly }), ...(folder && { root: folder }) };
+  return {
+    drive,
+    ...(isReadOnly && { isReadOnly }),
+    ...(folder && { root: folder }),
+    ...(quotaBytes !== undefined && { quotaBytes }),
+  };
 }
 
 function refuseUnknown(fields: Fields, known: readonly string[], path: string, what: string): void {
@@ -159,4 +166,15 @@ function switchIn(fields: Fields, key: string, path: string): boolean {
   if (typeof value !== 'boolean')
     refuse(path, field.node.place, `"${key}" must be true or false, without quotes`);
   return value;
+}
+
+/** Returns a number of bytes. Throws `ConfigError`. */
+function sizeIn(fields: Fields, key: string, path: string): number | undefined {
+  const field = fields.get(key);
+  if (!field) return undefined;
+  const value = field.node.kind === 'scalar' ? field.node.value : undefined;
+  const bytes = typeof value === 'string' || typeof value === 'number' ? parseSize(`${value}`) : undefined;
+  if (bytes === undefined)
+    refuse(path, field.node.place, `"${key}" must be a size, like 500MB, 20GiB or 2TB`);
+  return bytes;
 }

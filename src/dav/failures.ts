@@ -29,6 +29,7 @@ const STATUS: Readonly<Record<Fault, number | 'busy' | 'broken'>> = {
   'too-large': 413,
   'too-many': 403,
   'no-space': 507,
+  'over-quota': 507,
   incomplete: 400,
   checksum: 400,
   busy: 'busy',
@@ -94,7 +95,9 @@ function refusalOf(error: FileError, client: Client): DavError {
     headers['Retry-After'] =
       retryAfterMs === undefined ? RETRY_AFTER_SECONDS : Math.max(1, Math.ceil(retryAfterMs / 1000));
   }
-  return new DavError(status, error.message, { headers, cause: error });
+  // RFC 4331 §6
+  const precondition = error.fault === 'over-quota' ? { precondition: 'quota-not-exceeded' } : {};
+  return new DavError(status, error.message, { headers, cause: error, ...precondition });
 }
 
 /** Returns the failure of a state store as one of the drive. The stores' own messages name hosts and directories. */

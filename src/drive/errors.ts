@@ -23,6 +23,8 @@ export const FAULTS = [
   'too-large',
   'too-many',
   'no-space',
+  /** The user's folder may not grow any further. */
+  'over-quota',
   /** The body ended early or had another length than announced: nothing was written. */
   'incomplete',
   /** The body does not match the client's checksum: nothing was written. */

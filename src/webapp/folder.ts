@@ -97,5 +97,6 @@ function failed({ path: before, items }: Shown, path: string, error: unknown): S
 export function failureText(error: unknown): string {
   if (error instanceof DavFailure && error.status === 0) return t('offline');
   if (error instanceof DavFailure && error.status === 423) return t('locked');
+  if (error instanceof DavFailure && error.status === 507) return t('full');
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,5 @@
 import { createFolder, DavFailure, send } from './dav.ts';
+import { failureText } from './folder.ts';
 import { t } from './messages.ts';
 import { addressOf, numbered, parentOf } from './paths.ts';
 import { sendFile } from './send-file.ts';
@@ -150,7 +151,7 @@ export class Uploads {
       if (isStopped(job)) return;
       if (failure instanceof DavFailure && PASSING.has(failure.status)) await this.#broke(job, failure);
       else if (failure instanceof DavFailure && failure.status === 401) await this.#signedOut(job);
-      else this.#set(job, { state: 'failed', failure: String((failure as Error).message) });
+      else this.#set(job, { state: 'failed', failure: failureText(failure) });
     } finally {
       this.#startNext();
     }

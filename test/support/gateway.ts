@@ -14,7 +14,9 @@ import { openDrive } from '../../src/drive/drive.ts';
 import type { JournalDepth } from '../../src/drive/journal/write-back.ts';
 import { openSpool } from '../../src/drive/spool/spool.ts';
 import { createDriveView } from '../../src/drive/view/drive-view.ts';
+import { FolderSize } from '../../src/drive/view/folder-size.ts';
 import type { ViewedDrive } from '../../src/drive/view/mounts.ts';
+import { Quota } from '../../src/drive/view/quota.ts';
 import { startGatewayServer } from '../../src/http/gateway-server.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
@@ -51,6 +53,7 @@ export interface TestMount {
   readonly at: string;
   readonly root: string;
   readonly isReadOnly?: boolean;
+  readonly quotaBytes?: number;
 }
 
 export interface GatewayOptions {
@@ -153,7 +156,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const views = new Map(
     Object.entries(options.views ?? {}).map(([user, mounts]) => [
       user,
-      { user: { name: user }, drive: viewOf(access.drive, mounts) },
+      { user: { name: user }, drive: viewOf(access.drive, mounts, clock) },
     ]),
   );
   const accessOf = ({ headers }: IncomingMessage) => views.get(String(headers['x-test-user'])) ?? access;
@@ -194,11 +197,13 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   };
 }
 
-function viewOf(drive: ViewedDrive, mounts: readonly TestMount[]): Drive {
-  const all = mounts.map(({ at, root, isReadOnly = false }) => ({
-    ...{ drive, isReadOnly, at: pathOf(at.split('/').filter(Boolean)) },
-    root: pathOf(root.split('/').filter(Boolean)),
-  }));
+function viewOf(drive: ViewedDrive, mounts: readonly TestMount[], clock: Clock): Drive {
+  const all = mounts.map(({ at, isReadOnly = false, quotaBytes, ...mount }) => {
+    const root = pathOf(mount.root.split('/').filter(Boolean));
+    const quota =
+      quotaBytes === undefined ? undefined : new Quota(new FolderSize(drive, root, clock), quotaBytes, clock);
+    return { drive, isReadOnly, root, quota, at: pathOf(at.split('/').filter(Boolean)) };
+  });
   const places = all.map(({ at, isReadOnly }) => ({ path: at, isReadOnly }));
   return { name: 'd', places, ...createDriveView(all) };
 }

@@ -1,6 +1,7 @@
 import { ConfigError } from '../../config/settings.ts';
 import { type AppStatus, LINKED_USERS_MAX } from '../../service/accounts/apps.ts';
 import { isScope, SCOPES, type Scope } from '../../service/accounts/scopes.ts';
+import { parseSize } from '../../util/size-text.ts';
 
 /** Values of a command's options by name. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -61,25 +62,12 @@ function isStatus(text: string): text is AppStatus {
   return Object.hasOwn(LINKED_USERS_MAX, text);
 }
 
-const UNITS_BYTES: Readonly<Record<string, number>> = {
-  B: 1,
-  KB: 1e3,
-  MB: 1e6,
-  GB: 1e9,
-  TB: 1e12,
-  KIB: 2 ** 10,
-  MIB: 2 ** 20,
-  GIB: 2 ** 30,
-  TIB: 2 ** 40,
-};
-
 /** Parses `--quota`, a number of bytes or of a larger unit. */
 export function quotaBytes(values: Values): number | undefined {
   const text = textOf(values, 'quota');
   if (text === undefined) return undefined;
-  const [, number, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]*)$/i.exec(text) ?? [];
-  const bytes = Math.round(Number(number) * (UNITS_BYTES[unit.toUpperCase() || 'B'] ?? Number.NaN));
-  if (!Number.isSafeInteger(bytes))
+  const bytes = parseSize(text);
+  if (bytes === undefined)
     throw new ConfigError(`--quota ${text}: not a size; write it like 500MB, 20GiB or 2TB`);
   return bytes;
 }

@@ -34,6 +34,8 @@ const POLICIES: Readonly<Record<Fault, FailurePolicy>> = {
   'into-itself': 'refused',
   'too-large': 'refused',
   'too-many': 'refused',
+  // Quotas are checked before a write is accepted.
+  'over-quota': 'refused',
   // The local disk has damaged the journal's copy.
   incomplete: 'refused',
   checksum: 'refused',

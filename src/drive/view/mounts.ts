@@ -14,6 +14,11 @@ export interface ViewedDrive {
   readonly state: RequestState;
 }
 
+/** Returns a drive that refuses some changes of another. */
+export interface DriveLimit {
+  limit(drive: ViewedDrive): ViewedDrive;
+}
+
 /** A folder of a drive, and where a user sees it. */
 export interface Mount {
   /** `/` if the user sees nothing else, otherwise a folder at the top. */
@@ -21,6 +26,8 @@ export interface Mount {
   readonly drive: ViewedDrive;
   readonly root: Path;
   readonly isReadOnly: boolean;
+  /** Keeps `root` from growing too large. */
+  readonly quota?: DriveLimit | undefined;
 }
 
 /** A path that a user sees, as its drive knows it. */
@@ -46,13 +53,14 @@ export class MountedRoot {
   /** Number of changes at the root and above it. */
   #changes = 0;
 
-  constructor({ drive, at, root, isReadOnly }: Mount) {
+  constructor({ drive, at, root, isReadOnly, quota }: Mount) {
     this.drive = drive;
     this.at = at;
     this.isReadOnly = isReadOnly;
     this.#root = root;
-    this.files = withShownErrors(drive.files, { root, at });
-    this.history = withShownErrors(drive.history, { root, at });
+    const { files, history } = quota?.limit(drive) ?? drive;
+    this.files = withShownErrors(files, { root, at });
+    this.history = withShownErrors(history, { root, at });
     this.#isReady = root === ROOT || isReadOnly;
     if (this.#isReady) return;
     // Another user may move or remove the root, or a folder above it.

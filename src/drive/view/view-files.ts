@@ -93,11 +93,11 @@ export function viewFiles(mounts: Mounts): Files & NameSearch & Thumbnails {
     },
     async copy(from, to, options) {
       const [source, target] = both(from, to);
-      return shownWrite(target.mount, await source.mount.files.copy(source.path, target.path, options));
+      return shownWrite(target.mount, await target.mount.files.copy(source.path, target.path, options));
     },
     async move(from, to, options) {
       const [source, target] = both(from, to);
-      return shownWrite(target.mount, await source.mount.files.move(source.path, target.path, options));
+      return shownWrite(target.mount, await target.mount.files.move(source.path, target.path, options));
     },
     async setModified(path, modifiedMs) {
       const { mount, path: inner } = mounts.place(path);

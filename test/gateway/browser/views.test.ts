@@ -21,6 +21,8 @@ const ANN = 'ann';
 const READER = 'reader';
 /** Has /People/Eve as /own, and may only read /Shared as /shared. */
 const EVE = 'eve';
+/** Has /People/Kim as the whole drive, up to 10 bytes. */
+const KIM = 'kim';
 
 let service: TestService;
 let gateway: TestGateway;
@@ -37,6 +39,7 @@ beforeEach(async ({ task }) => {
     views: {
       [ANN]: [{ at: '/', root: '/People/Ann' }],
       [READER]: [{ at: '/', root: '/People/Ann', isReadOnly: true }],
+      [KIM]: [{ at: '/', root: '/People/Kim', quotaBytes: 10 }],
       [EVE]: [
         { at: '/own', root: '/People/Eve' },
         { at: '/shared', root: '/Shared', isReadOnly: true },
@@ -358,4 +361,17 @@ describe('a user with two drives', () => {
     expect((await dav(EVE, 'PUT', '/own', { body: 'x' })).status).toBe(405);
     expect((await dav(BOB, 'GET', '/People/Eve')).text).not.toBe('x');
   });
+});
+
+test('an upload in parts beyond the quota is refused before any byte is sent, and a running one reserves its size', async () => {
+  const begin = (path: string, size: string) => call(KIM, 'upload', { path, size });
+  const refused = await begin('/big', '11');
+  expect([refused.status, refused.text]).toEqual([507, expect.stringContaining('no room for /big')]);
+  const { status, text } = await begin('/fits', '10');
+  expect(status).toBe(200);
+  expect((await begin('/more', '1')).status).toBe(507);
+  expect((await dav(KIM, 'PUT', '/more', { body: 'x' })).status).toBe(507);
+  const { id } = JSON.parse(text) as { readonly id: string };
+  expect((await call(KIM, 'end-upload', { id })).status).toBe(200);
+  await expectSoon(async () => (await dav(KIM, 'PUT', '/more', { body: 'x' })).status).toBe(201);
 });

@@ -80,6 +80,20 @@ describe('forms of a configuration file', () => {
   });
 });
 
+test('a drive of a user can have a quota, in bytes or a larger unit', async () => {
+  const { users } = await read(`users:
+  - { name: ann, password: p, drive: home, quota: 5GB }
+  - { name: bob, password: p, drives: [{ drive: local, quota: 1000 }, home] }
+`);
+  expect(users?.map(({ grants }) => grants)).toEqual([
+    [{ drive: 'home', quotaBytes: 5e9 }],
+    [
+      { drive: 'local', folder: 'local', quotaBytes: 1000 },
+      { drive: 'home', folder: 'home' },
+    ],
+  ]);
+});
+
 describe('problems of a configuration file', () => {
   test.each([
     ['{"listen": "a:1"', 'line 1, column 17: flow map must end with a }'],
@@ -113,7 +127,7 @@ describe('problems of a configuration file', () => {
     ['users:\n  - drive: a\n    password: p', 'line 2, column 5: this user has no "name"'],
     [
       'users:\n  - name: ann\n    drive: a\n    pasword: p',
-      'line 4, column 5: unknown key "pasword" (did you mean "password"?); a user has name, password, password-hash, drive, root, drives, read-only',
+      'line 4, column 5: unknown key "pasword" (did you mean "password"?); a user has name, password, password-hash, drive, root, drives, read-only, quota',
     ],
     [
       'users: [{ name: ann, drive: a, password: p, password-hash: h }]',
