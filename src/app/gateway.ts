@@ -135,7 +135,9 @@ function healthOf(drives: readonly DriveGauges[]): Health {
 }
 
 function listenerOf({ listen }: Config) {
-  return 'host' in listen ? listen : { host: 'localhost', port: 0, socket: listen };
+  if ('host' in listen) return listen;
+  const socket = 'passedBy' in listen ? listen.passedBy : listen;
+  return { host: 'localhost', port: 0, socket };
 }
 
 /** Returns the address that links begin with, without a slash at the end. */

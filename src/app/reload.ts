@@ -8,6 +8,7 @@ import { loginsOf } from './logins.ts';
 /** Fixed parts of a running configuration, and the settings that they come from. */
 const FIXED = {
   listen: 'listen',
+  readyFile: 'ready-file',
   publicUrl: 'public-url',
   basePath: 'base-path',
   trustedProxies: 'trusted-proxy',

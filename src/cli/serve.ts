@@ -3,16 +3,17 @@ import { type Config, resolveConfig } from '../config/configuration.ts';
 import { embeddedDrives } from '../config/drive-config.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
 import type { Settings } from '../config/settings.ts';
+import { takePassedSocket } from '../http/passed-socket.ts';
 import { loadServiceThread } from '../service/embedded.ts';
 import { memoryBytes } from '../util/memory.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
 import { keepCompiledCode } from './compile-cache.ts';
 import { settleEngine } from './engine.ts';
-
 import { loadSettings } from './load-settings.ts';
 import { terminalLog } from './log.ts';
 import { type Entry, mountHelp } from './mount-help.ts';
 import { namesOfCertificate, urlsForOthers } from './reachable.ts';
+import { ReadyFile } from './ready-file.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 import { startWarnings } from './start-warnings.ts';
@@ -29,6 +30,8 @@ export async function serve(
   };
   const { config, file } = await read();
   terminalLog.configure(config.log);
+  if ('passedBy' in config.listen) takePassedSocket(environment);
+  const readyFile = config.readyFile === undefined ? undefined : await ReadyFile.prepare(config.readyFile);
   keepCompiledCode(config.cacheDirectory);
   settleEngine(memoryBytes());
   const hasStarted = endWhenAskedWhileStarting();
@@ -47,8 +50,10 @@ export async function serve(
       ? JSON.stringify({ ...places, ...loginOf(config, gateway), pid: process.pid })
       : mountHelp({ ...places, entry: entryOf(config, gateway, file?.origin) }),
   );
+  await readyFile?.write(places.url);
   await manager.ready();
   await stopped;
+  await readyFile?.remove();
   await Promise.all([manager.stopping(), gateway.close()]);
 }
 
@@ -82,13 +87,18 @@ async function reload(gateway: Gateway, read: () => Promise<Config>): Promise<vo
 }
 
 function placesOf({ listen, publicUrl, tls }: Config, { url: listening }: Gateway) {
-  const others = 'host' in listen ? urlsForOthers(listen.host, listening) : [`unix:${listen.socketPath}`];
+  const others = othersOf(listen, listening);
   const url = publicUrl === undefined ? listening : `${publicUrl}/`;
   return {
     url,
     otherUrls: url === listening ? others : [listening, ...others],
     certificateNames: tls ? namesOfCertificate(tls.certFile, url) : [],
   };
+}
+
+function othersOf(listen: Config['listen'], listening: string): readonly string[] {
+  if ('host' in listen) return urlsForOthers(listen.host, listening);
+  return 'socketPath' in listen ? [`unix:${listen.socketPath}`] : [];
 }
 
 function entryOf(

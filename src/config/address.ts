@@ -14,8 +14,13 @@ export interface SocketAddress {
   readonly mode: number;
 }
 
+/** A socket that a service manager has opened and passes to davgate. */
+interface PassedSocket {
+  readonly passedBy: 'systemd';
+}
+
 /** Where a gateway listens. */
-export type Listen = Address | SocketAddress;
+export type Listen = Address | SocketAddress | PassedSocket;
 
 /** By default the user and the group may connect. */
 const SOCKET_MODE = 0o660;
@@ -32,13 +37,14 @@ export function parseAddress({ text, origin }: Setting): Address {
   return { host, port };
 }
 
-/** Parses the address of the gateway: `HOST:PORT` or `unix:PATH`. Throws `ConfigError`. */
+/** Parses the address of the gateway: `HOST:PORT`, `unix:PATH` or `systemd`. Throws `ConfigError`. */
 export function parseListen(setting: Setting, socketMode: Setting | undefined): Listen {
   const [, path] = /^unix:(.*)$/.exec(setting.text) ?? [];
   if (path === undefined && socketMode)
     throw new ConfigError(
       `${socketMode.origin}: needs a Unix socket; write --listen unix:PATH, or leave it out`,
     );
+  if (setting.text === 'systemd') return { passedBy: 'systemd' };
   if (path === undefined) return parseAddress(setting);
   if (!path.startsWith('/'))
     throw new ConfigError(

@@ -21,6 +21,8 @@ import { cacheHome, dataHome } from './xdg.ts';
 /** The configuration of a gateway. */
 export interface Config {
   readonly listen: Listen;
+  /** File that is there while clients can connect. */
+  readonly readyFile?: string | undefined;
   /** Origins of web pages that may use the drive. */
   readonly crossOrigins: readonly string[];
   /** The path below which the drive is served; `''` for none. */
@@ -65,10 +67,11 @@ export function resolveConfig(
   const dataDirectory = dataDirectoryOf(settings, environment);
   const config = collect<Omit<Config, 'users'>>({
     listen: () => listenOf(settings),
+    readyFile: () => readyFileOf(settings),
     crossOrigins: () => crossOriginsOf(settings.get('cors-origin')),
     basePath: () => basePathOf(settings.get('base-path')),
     trustedProxies: () =>
-      trustedProxiesOf(settings.get('trusted-proxy'), isSocket(settings) ? [UNIX_PEER] : []),
+      trustedProxiesOf(settings.get('trusted-proxy'), mayBeSocket(settings) ? [UNIX_PEER] : []),
     tls: () => tlsOf(settings),
     publicUrl: () => publicUrlOf(settings.get('public-url')),
     dataDirectory: () => dataDirectory,
@@ -91,6 +94,16 @@ export function resolveConfig(
 
 function isSocket(settings: Settings): boolean {
   return settings.get('listen')?.text.startsWith('unix:') === true;
+}
+
+/** Whether clients may come by a Unix socket, as a socket unit of systemd may have one too. */
+function mayBeSocket(settings: Settings): boolean {
+  return isSocket(settings) || settings.get('listen')?.text === 'systemd';
+}
+
+function readyFileOf(settings: Settings): string | undefined {
+  const setting = settings.get('ready-file');
+  return setting && resolve(setting.text);
 }
 
 function listenOf(settings: Settings): Listen {

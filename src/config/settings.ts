@@ -34,7 +34,7 @@ export const OPTIONS = [
     variable: 'DAVGATE_LISTEN',
     value: 'HOST:PORT',
     default: '127.0.0.1:8765',
-    help: 'where to serve; unix:PATH is a Unix socket, for a reverse proxy on this machine',
+    help: 'where to serve; unix:PATH is a Unix socket, for a reverse proxy on this machine, and systemd the socket that a socket unit passes',
   },
   {
     name: 'socket-mode',
@@ -42,6 +42,12 @@ export const OPTIONS = [
     value: 'MODE',
     default: '660',
     help: 'permissions of the Unix socket, octal',
+  },
+  {
+    name: 'ready-file',
+    variable: 'DAVGATE_READY_FILE',
+    value: 'FILE',
+    help: 'file that holds the address while clients can connect, for scripts that wait for davgate',
   },
   {
     name: 'api-url',

@@ -34,6 +34,10 @@ export function usersOf(
       throw new ConfigError(
         `${open.origin}: ${listen.host} can be reached from outside; drop it, or listen on 127.0.0.1`,
       );
+    if ('passedBy' in listen)
+      throw new ConfigError(
+        `${open.origin}: the socket of systemd may be reached from outside; drop it, or listen on 127.0.0.1`,
+      );
     refuseUnusedDrives(drives, open.origin);
     return undefined;
   }

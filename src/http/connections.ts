@@ -116,7 +116,9 @@ export class Connections {
 
   #accept(socket: Socket): void {
     const { proxies, clock } = this.#options;
-    const unknown = typeof this.#server.address() === 'string' ? UNIX_PEER : '';
+    const place = this.#server.address();
+    // Node knows no address for a Unix socket that systemd passed.
+    const unknown = typeof place === 'string' || place === null ? UNIX_PEER : '';
     const connection = new Connection(socket, unknown, proxies, clock.instant());
     if (!this.#makeRoom(connection)) return void socket.destroy();
     this.#open.add(connection);

@@ -53,8 +53,8 @@ export interface GatewayServerOptions<D> {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Listens on this Unix socket instead of `host` and `port`. */
-  readonly socket?: SocketAddress | undefined;
+  /** Listens on this Unix socket, or the one that systemd passed, instead of `host` and `port`. */
+  readonly socket?: SocketAddress | 'systemd' | undefined;
   /** Serves https with these. */
   readonly tls?: CertificateFiles | undefined;
   /** `undefined`: no login is needed. */

@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { SocketAddress } from '../config/address.ts';
+import type { Address, SocketAddress } from '../config/address.ts';
 import type { BasePath } from '../util/base-path.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -18,6 +18,7 @@ import {
   listen,
   replaceCertificate,
 } from './node-server.ts';
+import { listenOnPassedSocket } from './passed-socket.ts';
 import { listenOnSocket } from './unix-socket.ts';
 import { refuseUnreadable } from './unreadable-requests.ts';
 
@@ -28,8 +29,11 @@ export interface ServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Listens on this Unix socket instead of `host` and `port`. Every client of the socket counts as a trusted proxy. */
-  readonly socket?: SocketAddress | undefined;
+  /**
+   * Listens on this Unix socket, or the socket that systemd passed, instead of `host` and `port`. Every client of a Unix
+   * socket counts as a trusted proxy.
+   */
+  readonly socket?: SocketAddress | 'systemd' | undefined;
   /** Serves https with these. */
   readonly tls?: CertificateFiles | undefined;
   readonly limits: ListenerLimits;
@@ -109,16 +113,23 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const newHeaders = () => headers({ requestId: newRequestId() });
   refuseUnreadable(server, connections, { clock, log, headerBytesMax, headers: newHeaders });
   server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.connected?.(socket));
-  if (options.socket) await listenOnSocket(server, options.socket);
-  const port = options.socket ? 0 : await listen(server, options.host, options.port);
+  const place = await listenAt(server, options);
   void cutIdleConnections(connections, limits, { clock, log }, drain.signal);
   return {
-    port,
-    url: options.socket ? 'http://localhost/' : urlOf(options.host, port, tls !== undefined),
+    port: place?.port ?? 0,
+    url: place ? urlOf(place.host, place.port, tls !== undefined) : 'http://localhost/',
     close: (over) => drain.close(over),
     replaceCertificate: (files) => replaceCertificate(server, files),
     idle: () => drain.ended(),
   };
+}
+
+/** Returns the address at which the server listens; `undefined` for a Unix socket. */
+async function listenAt(server: Server, { host, port, socket }: ServerOptions): Promise<Address | undefined> {
+  if (socket === 'systemd') return await listenOnPassedSocket(server);
+  if (!socket) return { host, port: await listen(server, host, port) };
+  await listenOnSocket(server, socket);
+  return undefined;
 }
 
 const BAD_PREFIX: Refusal = {

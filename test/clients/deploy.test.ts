@@ -11,8 +11,9 @@ const deployed = (name: string) => join(PROJECT_ROOT, 'docs/deploy', name);
 /** The greatest exposure that `systemd-analyze security` may report for the unit, of 10. */
 const EXPOSURE_MAX = 1.7;
 
-test('systemd accepts the unit of docs/deploy and finds it hardened', async () => {
-  const { output } = await succeed('systemd-analyze', ['verify', deployed('davgate.service')]);
+test('systemd accepts the units of docs/deploy and finds the service hardened', async () => {
+  const units = [deployed('davgate.service'), deployed('davgate.socket')];
+  const { output } = await succeed('systemd-analyze', ['verify', ...units]);
   expect(output).toBe('');
   const words = ['security', '--offline=true', '--no-pager', deployed('davgate.service')];
   const { stdout } = await succeed('systemd-analyze', words);

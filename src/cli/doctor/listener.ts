@@ -17,6 +17,8 @@ const HEALTH_MS = 5_000;
 export async function checkListener(config: Config, report: Report): Promise<void> {
   const about = 'listener';
   const login = config.users ? 'a login is needed' : 'everyone on this machine may use the drive (--no-auth)';
+  if ('passedBy' in config.listen)
+    return report.ok(about, `systemd passes the socket (systemctl status davgate.socket); ${login}`);
   if (!('host' in config.listen)) return checkSocket(config.listen, config, login, report);
   const { host, port } = config.listen;
   if (!isLoopback(host) && !config.tls)
@@ -61,14 +63,15 @@ async function checkSocket(
 }
 
 /** Sends a health check without any secret, so its certificate need not be trusted. */
-function isDavgateAt({ listen, tls }: Config): Promise<boolean> {
+async function isDavgateAt({ listen, tls }: Config): Promise<boolean> {
+  if ('passedBy' in listen) return false;
   const everywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const place =
     'host' in listen
       ? { host: everywhere[listen.host] ?? listen.host, port: listen.port }
       : { socketPath: listen.socketPath };
   const target = { ...place, path: HEALTH_PATH, timeout: HEALTH_MS };
-  return new Promise((resolve) => {
+  return await new Promise((resolve) => {
     const outgoing = tls ? requestTls({ ...target, rejectUnauthorized: false }) : request(target);
     outgoing.once('response', (answer) => {
       text(answer).then(

@@ -25,13 +25,14 @@ export async function addressOfDrive(
   const config = configOf(loaded, environment);
   // The certificate is for the public name, and clients check that.
   const { listen } = config;
-  const isSocket = !('host' in listen);
+  const isSocket = 'socketPath' in listen;
   if ((config.tls || isSocket) && config.publicUrl !== undefined) return `${config.publicUrl}/`;
   if (isSocket)
     throw new MountError(
       `davgate listens on unix:${listen.socketPath}, which cannot be mounted; give --url, the address of the reverse proxy`,
     );
-  return (await runningAddress(config)) ?? configuredAddress(config, listen);
+  const known = 'host' in listen ? listen : { host: 'localhost', port: 0 };
+  return (await runningAddress(config)) ?? configuredAddress(config, known);
 }
 
 /** Returns the address of the davgate that uses the data directory; `undefined` if none says it. */

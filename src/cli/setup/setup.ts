@@ -110,6 +110,7 @@ async function writeConfiguration(file: string, text: string): Promise<void> {
 /** Returns the address of the drive in a browser. */
 function addressFor({ listen, publicUrl, basePath }: Config): string {
   if (publicUrl !== undefined) return `${publicUrl}/`;
+  if ('passedBy' in listen) return '(at the ListenStream= of the socket unit)';
   if (!('host' in listen)) return `(through the reverse proxy in front of unix:${listen.socketPath})`;
   return `http://${bracketed(listen.host)}:${listen.port}${basePath}/`;
 }
