@@ -22,7 +22,9 @@ export function externalLogin(url: string, drives: readonly DriveConfig[]): Chec
       throw new LoginUnavailable(
         `named the drive "${unknown}" for user ${name}, which davgate does not have`,
       );
-    return { name, grants: answer.grants ?? configured?.grants ?? everyones };
+    const bandwidth = answer.bandwidth ?? configured?.bandwidth;
+    const grants = answer.grants ?? configured?.grants ?? everyones;
+    return { name, grants, ...(bandwidth && { bandwidth }) };
   };
 }
 

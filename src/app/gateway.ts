@@ -98,6 +98,7 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     trustedProxies: config.trustedProxies,
     basePath: config.basePath,
     crossOrigins: config.crossOrigins,
+    bandwidth: config.bandwidth,
     metrics,
     health: () => healthOf(gauges()),
     openRoute: (exchange) => webApp?.serve(exchange) ?? links?.(exchange),

@@ -31,27 +31,32 @@ export async function loginsOf(
     return isSame ? before : hashPassword(password, cost);
   };
   const listed = new Map(htpasswdFile === undefined ? [] : await readHtpasswd(htpasswdFile));
-  for (const { name, grants, password, passwordHash, isListedElsewhere } of configured ?? []) {
+  for (const { name, grants, bandwidth, password, passwordHash, isListedElsewhere } of configured ?? []) {
+    const user = { name, grants, ...(bandwidth && { bandwidth }) };
     const hash = listed.get(name.normalize('NFC'));
     listed.delete(name.normalize('NFC'));
     if (isListedElsewhere) {
       // A user who was removed from the file can no longer log in, unless the external check knows the password.
-      if (hash !== undefined) users.push({ name, grants, passwordHash: hash });
-      else if (authUrl !== undefined) users.push({ name, grants });
+      if (hash !== undefined) users.push(withHash(user, hash));
+      else if (authUrl !== undefined) users.push(user);
     } else if (hash !== undefined)
       throw new ConfigError(
         `the user ${name} has one password in ${htpasswdFile} and another in the settings; remove one`,
       );
-    else if (passwordHash) users.push({ name, grants, passwordHash });
-    else if (password) users.push({ name, grants, passwordHash: await hashOf(name, password) });
+    else if (passwordHash) users.push(withHash(user, passwordHash));
+    else if (password) users.push(withHash(user, await hashOf(name, password)));
     else {
       madeUp = await madeUpPassword(dataDirectory);
-      users.push({ name, grants, passwordHash: await hashOf(name, madeUp.text, RANDOM_PASSWORD_COST) });
+      users.push(withHash(user, await hashOf(name, madeUp.text, RANDOM_PASSWORD_COST)));
     }
   }
   const grants = drives.slice(0, 1).map(({ name: drive }) => ({ drive }));
   for (const [name, passwordHash] of listed) users.push({ name, grants, passwordHash });
   return { users: configured && users, madeUpPassword: madeUp };
+}
+
+function withHash(user: Omit<User, 'passwordHash'>, passwordHash: string): User {
+  return { ...user, passwordHash };
 }
 
 function makeDataDirectory(directory: string): void {

@@ -18,6 +18,7 @@ const FIXED = {
   writeMode: 'write-mode',
   redisUrl: 'redis',
   authUrl: 'auth-url',
+  bandwidth: 'bandwidth',
   logRequests: 'log-requests',
 } as const satisfies Readonly<
   Record<Exclude<keyof Config, 'tls' | 'users' | 'htpasswdFile' | 'drives' | 'log'>, string>

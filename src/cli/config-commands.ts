@@ -3,6 +3,7 @@ import type { Grant } from '../config/grant.ts';
 import { configSchema } from '../config/schema.ts';
 import { ConfigError, OPTIONS, type SettingName, type Settings } from '../config/settings.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
+import { sizeText } from '../util/size-text.ts';
 import { loadSettings } from './load-settings.ts';
 import { asPlainText, tableOf } from './table.ts';
 
@@ -71,8 +72,9 @@ export async function showConfig(
   say(isJson ? JSON.stringify(rows, undefined, 2) : tableOf([['setting', 'value', 'origin'], ...cells]));
 }
 
-function grantText({ drive, root = '', isReadOnly }: Grant): string {
-  return `${drive}${root}${isReadOnly ? ' (read-only)' : ''}`;
+function grantText({ drive, root = '', isReadOnly, quotaBytes }: Grant): string {
+  const quota = quotaBytes === undefined ? '' : ` (quota ${sizeText(quotaBytes)})`;
+  return `${drive}${root}${isReadOnly ? ' (read-only)' : ''}${quota}`;
 }
 
 function shownIn(settings: Settings, prefix: string): readonly ShownSetting[] {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { didYouMean } from '../util/similar.ts';
+import { bandwidthSettings } from './bandwidth.ts';
 import { collect, collectAll } from './collect.ts';
 import { type ConfigNode, parseConfigText } from './config-text.ts';
 import { type Fields, fieldsOf, originOf, refuse, textOf } from './fields.ts';
@@ -30,6 +31,7 @@ export const TOP_KEYS = {
   schema: '$schema',
   drives: 'drives',
   users: 'users',
+  bandwidth: 'bandwidth',
 } as const;
 
 /** Form of a drive's name. */
@@ -54,10 +56,10 @@ export async function readConfigFile(path: string): Promise<ConfigFile> {
     ),
   );
   if (!root) throw new ConfigError(`cannot read ${path}: the file has no settings; write at least {}`);
-  const { drives, users, settings } = partsOf(root, path);
+  const { drives, users, bandwidth, settings } = partsOf(root, path);
   return collect<ConfigFile>({
     origin: () => path,
-    settings: () => settingsOf(settings, path),
+    settings: () => withBandwidth(settingsOf(settings, path), bandwidth, path),
     drives: () => drives && drivesOf(drives, path),
     users: () => users && userRowsOf(users, path),
   });
@@ -81,12 +83,19 @@ function textIn(path: string): string {
 function partsOf(root: ConfigNode, path: string) {
   const settings = new Map(fieldsOf(root, path, 'the file'));
   const taken = Object.values(TOP_KEYS).map((key) => {
-    const { node } = settings.get(key) ?? {};
+    const field = settings.get(key);
     settings.delete(key);
-    return [key, node] as const;
+    return [key, field] as const;
   });
-  const { drives, users } = Object.fromEntries(taken);
-  return { drives, users, settings };
+  const { drives, users, bandwidth } = Object.fromEntries(taken);
+  return { drives: drives?.node, users: users?.node, bandwidth, settings };
+}
+
+function withBandwidth(settings: Settings, field: ReturnType<Fields['get']>, path: string): Settings {
+  const own = bandwidthSettings(field, path);
+  const twice = own.map(([name]) => settings.get(name)).find((setting) => setting);
+  if (twice) throw new ConfigError(`${twice.origin}: "bandwidth" has the same limit; remove one`);
+  return own.length === 0 ? settings : new Map([...settings, ...own]);
 }
 
 function settingsOf(fields: Fields, path: string, allowed = FILE_SETTINGS): Settings {

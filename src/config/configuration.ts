@@ -3,9 +3,11 @@ import { join, resolve } from 'node:path';
 import type { BasePath } from '../util/base-path.ts';
 import { type Networks, UNIX_PEER } from '../util/networks.ts';
 import { authUrlOf, basePathOf, type Listen, parseListen, parseUrl, trustedProxiesOf } from './address.ts';
+import { bandwidthOf } from './bandwidth.ts';
 import { collect, collectAll } from './collect.ts';
 import type { ConfigFile } from './config-file.ts';
 import { type DriveConfig, driveOf, keptLogin } from './drive-config.ts';
+import type { Bandwidth } from './grant.ts';
 import {
   ConfigError,
   DRIVE_SETTINGS,
@@ -38,6 +40,8 @@ export interface Config {
   readonly writeMode: 'through' | 'back';
   /** The Redis with the state that several gateways share; `undefined`: the state is in the data directory. */
   readonly redisUrl: string | undefined;
+  /** Maximum rates of all users together. */
+  readonly bandwidth?: Bandwidth | undefined;
   readonly log: LogConfig;
   /** Whether each request is logged. */
   readonly logRequests: boolean;
@@ -79,6 +83,7 @@ export function resolveConfig(
       resolve(settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot)),
     writeMode: () => writeModeOf(settings),
     redisUrl: () => redisUrlOf(settings.get('redis')),
+    bandwidth: () => bandwidthOf(settings),
     log: () => logOf(settings),
     logRequests: () => oneOf(settings.get('log-requests'), ['on', 'off']) === 'on',
     drives: () => drivesOf(settings, file, dataDirectory),

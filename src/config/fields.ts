@@ -1,3 +1,4 @@
+import { didYouMean } from '../util/similar.ts';
 import { collectAll } from './collect.ts';
 import type { ConfigNode, Place } from './config-text.ts';
 import { ConfigError } from './settings.ts';
@@ -52,4 +53,20 @@ export function textsOf(
       return field && textOf(field.node, key, path);
     }),
   );
+}
+
+/** Throws `ConfigError` for keys that are not `known`. `what` has the keys. */
+export function refuseUnknown(fields: Fields, known: readonly string[], path: string, what: string): void {
+  collectAll(
+    [...fields].map(([key, { place }]) => () => {
+      if (!known.includes(key))
+        refuse(path, place, `unknown key "${key}"${didYouMean(key, known)}; ${what} has ${known.join(', ')}`);
+    }),
+  );
+}
+
+/** Returns a size as text; YAML reads one without a unit as a number. */
+export function sizeTextOf(node: ConfigNode): string | undefined {
+  const value = node.kind === 'scalar' ? node.value : undefined;
+  return typeof value === 'string' || typeof value === 'number' ? `${value}` : undefined;
 }

@@ -11,3 +11,9 @@ export interface Grant {
   /** Maximum size of everything that the user sees of the drive, in bytes. */
   readonly quotaBytes?: number;
 }
+
+/** Maximum rates of a user or of all users together, in bytes a second; absent without a limit. */
+export interface Bandwidth {
+  readonly downloadBytes?: number;
+  readonly uploadBytes?: number;
+}

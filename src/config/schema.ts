@@ -1,3 +1,4 @@
+import { BANDWIDTH_SCHEMA } from './bandwidth.ts';
 import { DRIVE_NAME, TOP_KEYS } from './config-file.ts';
 import { DRIVE_SETTINGS, helpOf, OPTIONS, type SettingName, SHARED_DRIVE_SETTINGS } from './settings.ts';
 import { GRANT_KEYS, USER_KEYS } from './user-keys.ts';
@@ -7,7 +8,7 @@ type Schema = Readonly<Record<string, unknown>>;
 
 /** Returns the JSON schema (draft-07, which editors know) of configuration files. */
 export function configSchema(): Schema {
-  const { schema, drives, users } = TOP_KEYS;
+  const { schema, drives, users, bandwidth } = TOP_KEYS;
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Configuration of davgate',
@@ -27,6 +28,10 @@ export function configSchema(): Schema {
           additionalProperties: false,
           properties: settingsSchema((name) => DRIVE_SETTINGS.has(name)),
         },
+      },
+      [bandwidth]: {
+        description: 'maximum bytes of files in a second, for all users together',
+        ...BANDWIDTH_SCHEMA,
       },
       [users]: { description: 'the users', type: 'array', minItems: 1, items: userSchema() },
     },
@@ -75,6 +80,7 @@ function propertiesOf(keys: readonly (typeof USER_KEYS)[number][]): Schema {
         description: help,
         type,
         ...(type === 'string' && { minLength: 1 }),
+        ...(type === 'object' && BANDWIDTH_SCHEMA),
         ...(type === 'array' && { minItems: 1, items: grantSchema() }),
       },
     ]),

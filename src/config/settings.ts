@@ -227,6 +227,18 @@ export const OPTIONS = [
     help: 'when a write is acknowledged: when the service has it (through), or when it is in a journal on this disk (back)',
   },
   {
+    name: 'bandwidth-download',
+    variable: 'DAVGATE_BANDWIDTH_DOWNLOAD',
+    value: 'SIZE',
+    help: 'maximum bytes of files that all clients together get in a second, like 10MB',
+  },
+  {
+    name: 'bandwidth-upload',
+    variable: 'DAVGATE_BANDWIDTH_UPLOAD',
+    value: 'SIZE',
+    help: 'maximum bytes of files that all clients together send in a second, like 10MB',
+  },
+  {
     name: 'config',
     variable: 'DAVGATE_CONFIG',
     value: 'FILE',

@@ -38,6 +38,12 @@ export const USER_KEYS = [
     type: ['string', 'integer'],
     help: 'maximum size of what the user sees of that drive: 500MB, 20GiB, 2TB, or a number of bytes',
   },
+  {
+    name: 'bandwidth',
+    isRequired: false,
+    type: 'object',
+    help: 'maximum bytes of files in a second, like { download: 10MB, upload: 5MB }',
+  },
 ] as const;
 
 /** Keys of one in the list of a user's drives. */

@@ -1,10 +1,10 @@
-import { didYouMean } from '../util/similar.ts';
 import { parseSize } from '../util/size-text.ts';
+import { bandwidthIn } from './bandwidth.ts';
 import { collect, collectAll } from './collect.ts';
 import { type ConfigNode, type Place, parseConfigText } from './config-text.ts';
 import { rootOf } from './drive-config.ts';
-import { type Fields, fieldsOf, originOf, refuse, textsOf } from './fields.ts';
-import type { Grant } from './grant.ts';
+import { type Fields, fieldsOf, originOf, refuse, refuseUnknown, sizeTextOf, textsOf } from './fields.ts';
+import type { Bandwidth, Grant } from './grant.ts';
 import { refuseUnsayable } from './settings.ts';
 import { GRANT_KEYS, USER_KEYS } from './user-keys.ts';
 
@@ -20,6 +20,7 @@ export interface UserConfig {
   /** Whether the password is in the htpasswd file or at the external check, if it is anywhere. */
   readonly isListedElsewhere?: true;
   readonly grants: readonly Grant[];
+  readonly bandwidth?: Bandwidth;
 }
 
 /** A user, and where it stands, for error messages. */
@@ -44,7 +45,7 @@ export function userRowsOf(node: ConfigNode, path: string): readonly UserRow[] {
 
 function userOf(node: ConfigNode, path: string): UserRow {
   const fields = fieldsOf(node, path, 'a user');
-  const { texts, grants } = collect({
+  const { texts, grants, bandwidth } = collect({
     keys: () =>
       refuseUnknown(
         fields,
@@ -54,6 +55,7 @@ function userOf(node: ConfigNode, path: string): UserRow {
       ),
     texts: () => textsOf(fields, ['name', 'password', 'password-hash'], path),
     grants: () => grantsOf(fields, node, path),
+    bandwidth: () => bandwidthIn(fields, path),
   });
   const [name, password, passwordHash] = texts;
   if (name === undefined) refuse(path, node.place, 'this user has no "name"');
@@ -68,6 +70,7 @@ function userOf(node: ConfigNode, path: string): UserRow {
     name,
     grants,
     origin,
+    ...(bandwidth && { bandwidth }),
     ...(password !== undefined && { password }),
     ...(passwordHash !== undefined && { passwordHash }),
   };
@@ -91,9 +94,11 @@ export async function parseCheckedUser(text: string, origin: string): Promise<Pa
   refuseUnknown(fields, ANSWER_KEYS, origin, 'the answer');
   const [name] = textsOf(fields, ['name'], origin);
   if (name !== undefined) checkName(name, origin, root.place);
-  const hasGrants = ANSWER_KEYS.some((key) => key !== 'name' && fields.has(key));
+  const bandwidth = bandwidthIn(fields, origin);
+  const hasGrants = ANSWER_KEYS.some((key) => key !== 'name' && key !== 'bandwidth' && fields.has(key));
   return {
     ...(name !== undefined && { name }),
+    ...(bandwidth && { bandwidth }),
     ...(hasGrants && { grants: grantsOf(fields, root, origin) }),
   };
 }
@@ -150,15 +155,6 @@ function grantOf(fields: Fields, { place }: ConfigNode, path: string): Grant {
   };
 }
 
-function refuseUnknown(fields: Fields, known: readonly string[], path: string, what: string): void {
-  collectAll(
-    [...fields].map(([key, { place }]) => () => {
-      if (!known.includes(key))
-        refuse(path, place, `unknown key "${key}"${didYouMean(key, known)}; ${what} has ${known.join(', ')}`);
-    }),
-  );
-}
-
 function switchIn(fields: Fields, key: string, path: string): boolean {
   const field = fields.get(key);
   if (!field) return false;
@@ -172,8 +168,7 @@ function switchIn(fields: Fields, key: string, path: string): boolean {
 function sizeIn(fields: Fields, key: string, path: string): number | undefined {
   const field = fields.get(key);
   if (!field) return undefined;
-  const value = field.node.kind === 'scalar' ? field.node.value : undefined;
-  const bytes = typeof value === 'string' || typeof value === 'number' ? parseSize(`${value}`) : undefined;
+  const bytes = parseSize(sizeTextOf(field.node) ?? '');
   if (bytes === undefined)
     refuse(path, field.node.place, `"${key}" must be a size, like 500MB, 20GiB or 2TB`);
   return bytes;

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { Grant } from '../config/grant.ts';
+import type { Bandwidth, Grant } from '../config/grant.ts';
 import { type Clock, type Instant, instantIn } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { createLru } from '../util/lru.ts';
@@ -13,6 +13,7 @@ export interface User {
   /** Made by `hashPassword`, or by another program in a form that `verifyPassword` knows. `undefined`: the external check knows it. */
   readonly passwordHash?: string;
   readonly grants: readonly Grant[];
+  readonly bandwidth?: Bandwidth;
 }
 
 /** The result of a login. */

@@ -3,19 +3,10 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerRe
 import { onAbort } from '../util/abort.ts';
 import { type BasePath, partAbove } from '../util/base-path.ts';
 import type { Clock, Instant } from '../util/clock.ts';
-import { Alarm } from '../util/wait.ts';
+import type { Pace, Paces } from './bandwidth.ts';
 import type { Forwarded } from './forwarded.ts';
 import { IS_PATH, pathOfTarget, queryOfTarget, targetBelow } from './request-target.ts';
-
-/** Maximum size of an unwanted body that is read to its end, so that the connection can be used again, in bytes. */
-export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
-
-/**
- * How long, in ms, and how many bytes of a longer unwanted body are read before the connection is closed. A client that
- * sends everything before it reads would lose our answer if the connection broke meanwhile.
- */
-const LINGER_MS = 10_000;
-export const LINGER_BYTES_MAX = 256 * 1024 * 1024;
+import { discardBody, UNWANTED_BODY_BYTES_MAX } from './unwanted-body.ts';
 
 /** A complete answer. `Exchange.answer` adds its length. */
 export interface Answer {
@@ -102,6 +93,8 @@ export class Exchange {
   /** Header fields that the answer gets beside its own. */
   #fields: HeaderFields | undefined;
   #awaitsContinue: boolean;
+  #upload: Pace | undefined;
+  #download: Pace | undefined;
   #query: URLSearchParams | undefined;
 
   constructor(
@@ -204,8 +197,10 @@ export class Exchange {
     const { request } = this;
     try {
       const whole = this.#takeBodyHere();
-      if (whole) return yield whole;
-      yield* request.iterator({ destroyOnReturn: false });
+      if (whole && !this.#upload) return yield whole;
+      const pieces = whole ? [whole] : request.iterator({ destroyOnReturn: false });
+      yield* this.#upload?.received(pieces, this.signal) ?? pieces;
+      if (whole) return;
     } catch (error) {
       throw new ClientGone('the connection broke in the middle of the body', { cause: error });
     }
@@ -248,8 +243,9 @@ export class Exchange {
    * Answers, whether or not the request's body was read: sends the whole answer, then discards the rest of the body, and
    * only then reuses or closes the connection. Resolves when everything is handed to Node.
    */
-  async answer({ status, headers, body }: Answer): Promise<void> {
+  async answer({ status, headers, body: whole }: Answer): Promise<void> {
     const { request, response } = this;
+    const body = this.#download && whole instanceof Uint8Array ? contentOf(whole) : whole;
     const hasUnread = !this.#isBodyTaken && (!request.complete || request.readableLength > 0);
     const awaitsContinue = this.#awaitsContinue;
     if (hasUnread && !request.complete && (awaitsContinue || !this.#isBodySmall))
@@ -266,6 +262,12 @@ export class Exchange {
     }
   }
 
+  /** Limits the rate at which the body is read and content is sent. Texts, like listings and errors, are not limited. */
+  limitRate(paces: Paces | undefined): void {
+    this.#upload = paces?.upload;
+    this.#download = paces?.download;
+  }
+
   /** Answers with one sentence. Call it before the request's body is read. */
   refuse({ status, text, headers }: Refusal): Promise<void> {
     const type = { 'Content-Type': 'text/plain; charset=utf-8' };
@@ -277,6 +279,11 @@ export class Exchange {
    * reuse the buffer.
    */
   write(bytes: Uint8Array): Promise<void> {
+    if (!this.#download) return this.#write(bytes);
+    return this.#download.send(bytes, (piece) => this.#write(piece), this.signal);
+  }
+
+  #write(bytes: Uint8Array): Promise<void> {
     return new Promise((resolve) => {
       const removeListener = onAbort(this.signal, () => resolve());
       this.response.write(bytes, () => {
@@ -353,6 +360,13 @@ export class Exchange {
   }
 }
 
+function contentOf(bytes: Uint8Array): Content {
+  const pieces = async function* () {
+    yield bytes;
+  };
+  return { sizeBytes: bytes.length, bytes: pieces() };
+}
+
 export function isContent(body: Answer['body']): body is Content {
   return typeof body === 'object' && 'bytes' in body;
 }
@@ -374,19 +388,3 @@ function clientGone(): ClientGone {
 }
 
 function ignoreError(): void {}
-
-/** Reads and discards the rest of the body. Stops at the limits, or when the client has gone. */
-async function discardBody(request: IncomingMessage, clock: Clock): Promise<void> {
-  if (request.destroyed || request.readableEnded) return;
-  if (request.complete && request.readableLength === 0) return;
-  const done = new Alarm(clock);
-  const stop = () => done.ring();
-  let sizeBytes = 0;
-  request.on('data', (chunk: Buffer) => {
-    sizeBytes += chunk.length;
-    if (sizeBytes > LINGER_BYTES_MAX) stop();
-  });
-  for (const event of ['end', 'close', 'error']) request.once(event, stop);
-  request.resume();
-  await done.sleep(LINGER_MS);
-}

@@ -1,10 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { SocketAddress } from '../config/address.ts';
+import type { Bandwidth } from '../config/grant.ts';
 import { type BasePath, pathBelow } from '../util/base-path.ts';
 import { type Clock, elapsedMs, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Networks } from '../util/networks.ts';
+import { BandwidthLimits } from './bandwidth.ts';
 import { type CheckLogin, Credentials, checkHashes, type User } from './credentials.ts';
 import {
   allowOrigin,
@@ -86,6 +88,8 @@ export interface GatewayServerOptions<D> {
   readonly trustedProxies?: Networks;
   /** The path below which the drives are served; `''` by default. */
   readonly basePath?: BasePath;
+  /** Maximum rates of all users together. */
+  readonly bandwidth?: Bandwidth | undefined;
   readonly limits?: Partial<ListenerLimits>;
   readonly clock?: Clock;
 }
@@ -143,6 +147,8 @@ export async function startGatewayServer<D>(options: GatewayServerOptions<D>): P
     crossOrigins: options.crossOrigins ?? [],
     openRoute: options.openRoute,
     ownNames: options.ownNames ?? [],
+    bandwidth: options.bandwidth,
+    bandwidthLimits: new BandwidthLimits(options.bandwidth ?? {}, { clock, lifted: closing.signal }),
   };
   const server = await startServer({
     host,
@@ -194,6 +200,8 @@ interface AdmissionRules<D> extends Monitored {
   readonly openRoute: OpenRoute | undefined;
   /** Host names of this gateway, in lower case. */
   readonly ownNames: readonly string[];
+  readonly bandwidth: Bandwidth | undefined;
+  readonly bandwidthLimits: BandwidthLimits;
 }
 
 /** Answers health checks, scrapes and shared links, refuses requests without a valid login, and hands on the rest. */
@@ -210,6 +218,7 @@ async function admit<D>(exchange: Exchange, rules: AdmissionRules<D>): Promise<v
   if (isForeign && !needsLogin && !monitoring?.open) return exchange.refuse(FOREIGN_HOST);
   if (exchange.isOutside && !monitoring && !asksAbove(exchange))
     return exchange.refuse({ status: 404, text: `Nothing here: the drive is at ${exchange.prefix}/.` });
+  if (rules.bandwidth && isOwn && !monitoring) limitRate(exchange, undefined, rules);
   const opened = isOwn ? rules.openRoute?.(exchange) : undefined;
   if (opened) return opened;
   if (concernsPages(request, rules.crossOrigins)) {
@@ -230,11 +239,20 @@ async function admit<D>(exchange: Exchange, rules: AdmissionRules<D>): Promise<v
   if ('status' in login) return exchange.refuse(login);
   exchange.principal = login.user?.name;
   if (monitoring) return monitoring.whole();
+  if (rules.bandwidth ?? login.user?.bandwidth) limitRate(exchange, login.user, rules);
   const access = { ...login, drive: rules.driveOf(login.user) };
   if (isOwn) return rules.ownRoute?.(exchange, access, rules.closing) ?? exchange.refuse(RESERVED);
   const refusal = destinationRefusal(exchange);
   if (refusal) return exchange.refuse(refusal);
   await rules.handle(exchange, access);
+}
+
+function limitRate<D>(
+  exchange: Exchange,
+  user: User | undefined,
+  { bandwidthLimits }: AdmissionRules<D>,
+): void {
+  exchange.limitRate(bandwidthLimits.pacesOf(exchange.request.method, user));
 }
 
 /** Returns `driveOf` with a memory. A user who has changed is another object. */

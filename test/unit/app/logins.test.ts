@@ -32,3 +32,13 @@ test('a user with another password gets another hash', async () => {
   const before = await hashOf(['--password', 'secret']);
   expect(await hashOf(['--password', 'other'], before)).not.toBe(before);
 });
+
+test('a user of the configuration keeps the own bandwidth limit', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'davgate-logins-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const settings = settingsOfArguments(['--data-dir', directory]);
+  const config = resolveConfig(settings, undefined, { XDG_CACHE_HOME: directory }, '/nowhere');
+  const bandwidth = { uploadBytes: 1_000_000 };
+  const users = [{ name: 'ann', grants: [{ drive: 'default' }], passwordHash: '{SHA}x', bandwidth }];
+  expect((await loginsOf({ ...config, users })).users).toEqual(users);
+});

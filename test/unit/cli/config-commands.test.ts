@@ -87,7 +87,9 @@ describe('davgate config schema', () => {
 
   test('the schema has every setting that a file may have, with its choices and default', () => {
     const settings = OPTIONS.map(({ name }) => name).filter((name) => name !== 'config');
-    expect(Object.keys(schema.properties).sort()).toEqual(['$schema', 'drives', 'users', ...settings].sort());
+    expect(Object.keys(schema.properties).sort()).toEqual(
+      ['$schema', 'bandwidth', 'drives', 'users', ...settings].sort(),
+    );
     expect(Object.keys(schema.properties.drives.additionalProperties.properties).sort()).toEqual(
       [...DRIVE_SETTINGS].sort(),
     );

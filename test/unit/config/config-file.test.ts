@@ -94,6 +94,20 @@ test('a drive of a user can have a quota, in bytes or a larger unit', async () =
   ]);
 });
 
+test('bandwidth can be limited for all users together and for one, by an object or by the names of the flags', async () => {
+  const file = await read(`bandwidth: { download: 10MB, upload: 500000 }
+drives: { home: }
+users:
+  - { name: ann, password: p, drive: home, bandwidth: { upload: 1MB } }
+  - { name: bob, password: p, drive: home }
+`);
+  const { bandwidth, users } = resolveConfig(file.settings, file, {}, '/nowhere');
+  expect(bandwidth).toEqual({ downloadBytes: 10e6, uploadBytes: 500_000 });
+  expect(users?.map((user) => user.bandwidth)).toEqual([{ uploadBytes: 1e6 }, undefined]);
+  const flags = await read('bandwidth-upload: 2MB');
+  expect(resolveConfig(flags.settings, flags, {}, '/nowhere').bandwidth).toEqual({ uploadBytes: 2e6 });
+});
+
 describe('problems of a configuration file', () => {
   test.each([
     ['{"listen": "a:1"', 'line 1, column 17: flow map must end with a }'],
@@ -123,11 +137,25 @@ describe('problems of a configuration file', () => {
       'line 3, column 5: "listen" is not a setting of a drive; write it at the top of the file',
     ],
     ['drives: { a: x }', 'line 1, column 14: drive "a" must have keys and values, or braces: {}'],
+    ['bandwidth: { up: 1MB }', 'line 1, column 14: unknown key "up"; "bandwidth" has download, upload'],
+    ['bandwidth: { upload: [] }', 'line 1, column 22: "upload" must be a size, like 10MB'],
+    [
+      'bandwidth-upload: 1MB\nbandwidth: { upload: 1MB }',
+      '"bandwidth-upload" in FILE, line 1, column 19: "bandwidth" has the same limit; remove one',
+    ],
+    [
+      'users: [{ name: ann, password: p, drive: a, bandwidth: { upload: 10B } }]',
+      '"upload" in FILE, line 1, column 66: "10B" is not a size of 1kB or more, like 500kB or 10MB',
+    ],
+    [
+      'users: [{ name: ann, password: p, drive: a, quota: 5 apples }]',
+      'line 1, column 52: "quota" must be a size, like 500MB, 20GiB or 2TB',
+    ],
     ['users: []', 'line 1, column 8: "users" must be a list of at least one user'],
     ['users:\n  - drive: a\n    password: p', 'line 2, column 5: this user has no "name"'],
     [
       'users:\n  - name: ann\n    drive: a\n    pasword: p',
-      'line 4, column 5: unknown key "pasword" (did you mean "password"?); a user has name, password, password-hash, drive, root, drives, read-only, quota',
+      'line 4, column 5: unknown key "pasword" (did you mean "password"?); a user has name, password, password-hash, drive, root, drives, read-only, quota, bandwidth',
     ],
     [
       'users: [{ name: ann, drive: a, password: p, password-hash: h }]',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/http/exchange.ts';
 import type { Access } from '../../../src/http/gateway-server.ts';
 import { createMetrics } from '../../../src/http/metrics.ts';
 import { hashPassword } from '../../../src/http/passwords.ts';
+import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/http/unwanted-body.ts';
 import { Networks } from '../../../src/util/networks.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
