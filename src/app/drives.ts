@@ -8,6 +8,7 @@ import { type DriveOptions, type OpenDrive, openDrive } from '../drive/drive.ts'
 import { openSpool, type Spool } from '../drive/spool/spool.ts';
 import type { DriveGauges } from '../http/metrics.ts';
 import { type EmbeddedService, loadServiceThread, type ServiceThread } from '../service/embedded.ts';
+import type { AppPasswordStore } from '../state/app-passwords.ts';
 import type { Journal, Journals } from '../state/journal.ts';
 import { openSqliteJournals } from '../state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../state/sqlite/state.ts';
@@ -42,6 +43,7 @@ export interface ServedDrives {
   readonly embedded: EmbeddedService | undefined;
   readonly blockCacheBytes: () => number;
   readonly memory: MemoryShares;
+  readonly appPasswords: AppPasswordStore;
 }
 
 interface Tools {
@@ -78,7 +80,8 @@ export async function openDrives(config: Config, tools: Tools): Promise<ServedDr
     const service = serviceOf(drive, embedded);
     drives.set(drive.name, await openOne(drive, service, shared, closing.add(new OpenResources())));
   }
-  return { drives, embedded, blockCacheBytes: () => cache.diskBytes, memory };
+  const { appPasswords } = state;
+  return { drives, embedded, blockCacheBytes: () => cache.diskBytes, memory, appPasswords };
 }
 
 /** Resources that all drives share. */

@@ -17,6 +17,7 @@ import { systemClock } from '../util/clock.ts';
 import { withinGrace } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
+import { AppPasswords } from './app-passwords.ts';
 import { controlCommands, keptWritesOf } from './control-commands.ts';
 import { openDrives, type ServedDrives } from './drives.ts';
 import { externalLogin } from './external-login.ts';
@@ -75,13 +76,17 @@ interface Serving {
   readonly log: Log;
 }
 
-function serve(config: Config, { users, served, metrics, log }: Serving): Promise<GatewayServer> {
+async function serve(config: Config, { users, served, metrics, log }: Serving): Promise<GatewayServer> {
   const { drives, embedded, blockCacheBytes, memory } = served;
   const gauges = () => [...drives.values()].map((drive) => drive.gauges());
   metrics.watch({ drives: gauges, blockCacheBytes });
   const driveOf = userDrives(sharedDrives(config, drives));
   const webApp = openWebApp(join(PACKAGE_ROOT, 'dist/webapp'));
-  const handleApi = createBrowserHandler({ clock: systemClock, log });
+  let server: GatewayServer | undefined;
+  const appPasswords = new AppPasswords(served.appPasswords, systemClock);
+  const appPasswordsOf = (user: string) =>
+    server?.users().some(({ name }) => name === user) ? appPasswords.of(user) : undefined;
+  const handleApi = createBrowserHandler({ clock: systemClock, log, appPasswordsOf });
   const handleDav = createDavHandler({
     clock: systemClock,
     log,
@@ -89,10 +94,11 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     folderPage: webApp?.page,
   });
   const links = embedded && createLinkProxy(embedded.url, log);
-  return startGatewayServer({
+  server = await startGatewayServer({
     ...listenerOf(config),
     tls: config.tls,
     users,
+    checkAppPassword: (user, password) => appPasswords.check(user, password),
     checkLogin: config.authUrl === undefined ? undefined : externalLogin(config.authUrl, config.drives),
     ownNames: ownNamesOf(config),
     trustedProxies: config.trustedProxies,
@@ -108,6 +114,7 @@ function serve(config: Config, { users, served, metrics, log }: Serving): Promis
     ownRoute: handleApi,
     handle: handleDav,
   });
+  return server;
 }
 
 function sharedDrives(config: Config, drives: ServedDrives['drives']): ReadonlyMap<string, SharedDrive> {

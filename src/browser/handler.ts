@@ -3,12 +3,13 @@ import { DavError, requireWritable } from '../dav/errors.ts';
 import { answerFailure } from '../dav/failures.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import { appPasswords, endAppPassword, makeAppPassword } from './app-passwords.ts';
 import { changes } from './changes.ts';
 import { driveInfo } from './drive-info.ts';
 import { restore, trash, undelete, version, versions } from './history.ts';
 import { discardWrite, keptWrite, keptWrites, retryWrite } from './kept-writes.ts';
 import { locks } from './locks.ts';
-import { type ApiExchange, type Drive, Input, type Route } from './route.ts';
+import { type ApiExchange, type Context, type Drive, Input, type Route } from './route.ts';
 import { search } from './search.ts';
 import { changeLink, links, share, unshare } from './shared-links.ts';
 import { Streams } from './streams.ts';
@@ -48,11 +49,16 @@ const ROUTES: ReadonlyMap<string, Route> = new Map([
   ['kept-write', keptWrite],
   ['retry-write', retryWrite],
   ['discard-write', discardWrite],
+  ['app-passwords', appPasswords],
+  ['make-app-password', makeAppPassword],
+  ['end-app-password', endAppPassword],
 ]);
 
 export interface BrowserHandlerOptions {
   readonly clock: Clock;
   readonly log: Log;
+  /** Returns the app passwords of a user who may have some. */
+  readonly appPasswordsOf?: Context['appPasswordsOf'];
 }
 
 /** The user that a request was admitted for, and the drive as this user sees it. */
@@ -77,8 +83,12 @@ export type BrowserHandler = (
 ) => Promise<void> | undefined;
 
 /** Creates the handler of what the web application calls beside WebDAV. */
-export function createBrowserHandler({ clock, log }: BrowserHandlerOptions): BrowserHandler {
-  const shared = { streams: new Streams(), uploads: new Uploads(), clock, log };
+export function createBrowserHandler({
+  clock,
+  log,
+  appPasswordsOf = () => undefined,
+}: BrowserHandlerOptions): BrowserHandler {
+  const shared = { streams: new Streams(), uploads: new Uploads(), appPasswordsOf, clock, log };
   return (exchange, { user, csrfToken, isOver = () => false, drive }, closing) => {
     if (!exchange.path.startsWith(API_PATH)) return undefined;
     const answered = async (): Promise<void> => {

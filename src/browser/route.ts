@@ -61,6 +61,25 @@ export interface Drive {
   readonly keptWrites?: KeptWrites | undefined;
 }
 
+/** An app password as its user sees it. */
+interface ShownAppPassword {
+  readonly id: string;
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly createdMs: number;
+  /** `undefined`: never. */
+  readonly usedMs?: number;
+}
+
+/** The passwords that a user has made for single programs. */
+export interface OwnAppPasswords {
+  list(): Promise<readonly ShownAppPassword[]>;
+  /** Makes one and returns it; `undefined` if the user has too many. */
+  make(name: string): Promise<string | undefined>;
+  /** Ends one at once; returns whether it was there. */
+  end(id: string): Promise<boolean>;
+}
+
 /** One request of the web application. */
 export interface ApiExchange extends Exchange {
   /** The percent-encoded path. */
@@ -82,6 +101,8 @@ export interface Context {
   /** Whether the session of the request has ended since. */
   readonly isOver: () => boolean;
   readonly drive: Drive;
+  /** `undefined` for a user who is not in the configuration: davgate does not hear when such a user is removed. */
+  readonly appPasswordsOf: (user: string) => OwnAppPasswords | undefined;
   readonly input: Input;
   readonly streams: Streams;
   readonly uploads: Uploads;

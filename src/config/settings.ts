@@ -248,7 +248,7 @@ export const OPTIONS = [
     name: 'redis',
     variable: 'DAVGATE_REDIS_URL',
     value: 'URL',
-    help: 'Redis in which several gateways share locks and properties: redis[s]://[USER:PASSWORD@]HOST[:PORT][/NUMBER]',
+    help: 'Redis in which several gateways share locks, properties and app passwords: redis[s]://[USER:PASSWORD@]HOST[:PORT][/NUMBER]',
   },
   {
     name: 'log-level',

@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import type { Login } from './basic-login.ts';
 
 /** How long the endpoint has for its whole answer, in ms. Clients wait for it with their request. */
 const ANSWER_MS_MAX = 5_000;
@@ -10,12 +11,6 @@ const ANSWER_BYTES_MAX = 64 * 1024;
 /** The external check gave no answer that can be used. `message` contains no secret. */
 export class LoginUnavailable extends Error {
   override readonly name = 'LoginUnavailable';
-}
-
-/** A name and password as a client sent them. */
-export interface Login {
-  readonly name: string;
-  readonly password: string;
 }
 
 /**

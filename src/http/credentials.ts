@@ -3,7 +3,8 @@ import type { Bandwidth, Grant } from '../config/grant.ts';
 import { type Clock, type Instant, instantIn } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { createLru } from '../util/lru.ts';
-import { type Login, LoginUnavailable } from './auth-url.ts';
+import { LoginUnavailable } from './auth-url.ts';
+import { type Login, parseBasic } from './basic-login.ts';
 import { GuessCounter, PasswordGate } from './password-gate.ts';
 import { checkPasswordHash, PasswordHashError, verifyPassword } from './passwords.ts';
 
@@ -16,9 +17,15 @@ export interface User {
   readonly bandwidth?: Bandwidth;
 }
 
-/** The result of a login. */
+/** A login with an app password, which the user can end. */
+export interface AppLogin {
+  /** Whether it has ended since. */
+  readonly isOver: () => boolean;
+}
+
+/** The result of a login; that with an app password has `isOver`. */
 export type LoginResult =
-  | { readonly user: User }
+  | ({ readonly user: User } & Partial<AppLogin>)
   | 'unauthorized'
   | 'unavailable'
   | { readonly retryAfterMs: number };
@@ -36,6 +43,14 @@ export type CheckLogin = (
 interface Client {
   readonly address: string;
   readonly delayMsMax: number | undefined;
+}
+
+/** Credentials that were right, and until when they are remembered. */
+interface RightLogin {
+  readonly login: { readonly user: User } & Partial<AppLogin>;
+  until: Instant;
+  /** Each use prolongs the memory to this time, in ms. */
+  readonly idleMs?: number;
 }
 
 interface External {
@@ -57,6 +72,12 @@ const EXTERNAL_KNOWN_MS = 60_000;
 /** How long logins that the external check has refused are remembered, in ms: a new user should not wait for long. */
 const EXTERNAL_WRONG_MS = 10_000;
 
+/**
+ * How long a login with an app password is remembered, in ms: another gateway that shares the state may have ended it. Its
+ * check costs no password hash.
+ */
+const APP_KNOWN_MS = 5_000;
+
 /** Maximum number of parallel questions to the external check. */
 const EXTERNAL_AT_ONCE = 8;
 
@@ -72,12 +93,17 @@ const DELAY_MS_MAX = 60_000;
 /** Maximum length of a logged name, in characters. */
 const LOGGED_NAME_MAX = 100;
 
+/** Returns the login that a user's app password is for; `undefined` for any other password. */
+export type CheckAppPassword = (user: string, password: string) => Promise<AppLogin | undefined>;
+
 export interface CredentialsOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly closing: AbortSignal;
   /** Asked about logins whose user has no password in the table. */
   readonly checkLogin?: CheckLogin | undefined;
+  /** Finds the app password that a user's password may be. */
+  readonly checkAppPassword?: CheckAppPassword | undefined;
 }
 
 /** Checks Basic credentials (RFC 7617) against a table of users, and others by the external check, if there is one. */
@@ -88,14 +114,15 @@ export class Credentials {
   readonly #gate: PasswordGate;
   /** A gate of its own, because a slow check must not hold up the users of the table. */
   readonly #external: External | undefined;
+  readonly #checkAppPassword: CheckAppPassword | undefined;
   /** Keys the digests of remembered credentials, so that they are of no use outside this process. */
   readonly #key = randomBytes(32).toString('base64');
-  readonly #right = createLru<{ readonly user: User; until: Instant; readonly idleMs?: number }>(KNOWN_MAX);
+  readonly #right = createLru<RightLogin>(KNOWN_MAX);
   readonly #wrong = createLru<{ readonly until: Instant }>(KNOWN_MAX);
   readonly #running = new Map<string, Promise<LoginResult>>();
 
   /** Throws `PasswordHashError` for a user without a usable hash. */
-  constructor(users: readonly User[], { clock, log, closing, checkLogin }: CredentialsOptions) {
+  constructor(users: readonly User[], { clock, log, closing, ...checks }: CredentialsOptions) {
     checkHashes(users);
     this.#users = byName(users);
     this.#clock = clock;
@@ -103,8 +130,9 @@ export class Credentials {
     const guesses = new GuessCounter(clock, LONGEST_WAIT_MS);
     const options = { clock, longestWaitMs: LONGEST_WAIT_MS, delayMsMax: DELAY_MS_MAX, closing, guesses };
     this.#gate = new PasswordGate(options);
-    this.#external = checkLogin && {
-      check: checkLogin,
+    this.#checkAppPassword = checks.checkAppPassword;
+    this.#external = checks.checkLogin && {
+      check: checks.checkLogin,
       gate: new PasswordGate({ ...options, comparedAtOnce: EXTERNAL_AT_ONCE }),
     };
   }
@@ -157,10 +185,10 @@ export class Credentials {
   #remembered(key: string): LoginResult | undefined {
     const now = this.#clock.instant();
     const right = this.#right.get(key);
-    if (right && now < right.until) {
+    if (right && now < right.until && !right.login.isOver?.()) {
       // A client at work stays logged in, however much others guess.
       if (right.idleMs !== undefined) right.until = instantIn(this.#clock, right.idleMs);
-      return { user: right.user };
+      return right.login;
     }
     // A program that repeats an old password is not guessing; its refusals cost nothing.
     const wrong = this.#wrong.get(key);
@@ -182,6 +210,13 @@ export class Credentials {
     const users = this.#users;
     const user = this.#find(login);
     const name = user?.name ?? login.name;
+    const app = user && (await this.#appLogin(user, login, address));
+    if (app === 'unavailable') return app;
+    if (app && user && this.#users === users) {
+      const right = { user, ...app };
+      this.#right.set(key, { login: right, until: instantIn(this.#clock, APP_KNOWN_MS) });
+      return right;
+    }
     const external = user?.passwordHash === undefined ? this.#external : undefined;
     const checked = external
       ? await this.#ask(external, login, { name, ...client })
@@ -196,8 +231,19 @@ export class Credentials {
       return 'unauthorized';
     }
     const until = instantIn(this.#clock, external ? EXTERNAL_KNOWN_MS : KNOWN_MS);
-    this.#right.set(key, { user: checked, until, ...(!external && { idleMs: KNOWN_MS }) });
+    this.#right.set(key, { login: { user: checked }, until, ...(!external && { idleMs: KNOWN_MS }) });
     return { user: checked };
+  }
+
+  /** Looks for an app password. It needs no gate, because its random bits cannot be guessed. */
+  async #appLogin({ name }: User, { password }: Login, address: string) {
+    try {
+      return await this.#checkAppPassword?.(name, password);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#log.error('app passwords cannot be read', { address, user: name, reason });
+      return 'unavailable';
+    }
   }
 
   /** Compares a password with the table; `undefined` for a wrong one. */
@@ -264,33 +310,3 @@ export function checkHashes(users: readonly User[]): void {
     }
   }
 }
-
-const BASIC = /^basic +([a-z0-9+/]+={0,2})$/i;
-
-/**
- * Parses an `Authorization` header of the Basic scheme (RFC 7617 §2); `undefined` for any other or malformed one. The
- * name ends at the first colon; the password may contain more of them.
- */
-function parseBasic(authorization: string): Login | undefined {
-  const encoded = BASIC.exec(authorization.trim())?.[1];
-  if (encoded === undefined) return undefined;
-  const text = decode(Buffer.from(encoded, 'base64')).normalize('NFC');
-  const colon = text.indexOf(':');
-  // Control characters are forbidden (RFC 7617 §2); a NUL would let a prefix of a name pass as that name.
-  if (colon < 1 || /\p{Cc}/u.test(text)) return undefined;
-  return { name: text.slice(0, colon), password: text.slice(colon + 1) };
-}
-
-/** Decodes UTF-8, which we ask for, or else Windows-1252, which older Windows clients send. */
-function decode(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return bytes
-      .toString('latin1')
-      .replace(/[\u0080-\u009f]/g, (character) => WINDOWS_1252[character.charCodeAt(0) - 0x80] ?? character);
-  }
-}
-
-/** Windows-1252 from 0x80 to 0x9f, where it differs from Latin-1. The decoder of some Node versions ignores that. */
-const WINDOWS_1252 = [...'€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'];

@@ -7,7 +7,13 @@ import { type Clock, elapsedMs, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Networks } from '../util/networks.ts';
 import { BandwidthLimits } from './bandwidth.ts';
-import { type CheckLogin, Credentials, checkHashes, type User } from './credentials.ts';
+import {
+  type CheckAppPassword,
+  type CheckLogin,
+  Credentials,
+  checkHashes,
+  type User,
+} from './credentials.ts';
 import {
   allowOrigin,
   answerPreflight,
@@ -37,7 +43,7 @@ interface Login {
   readonly user: User | undefined;
   /** The token of a browser's session; `undefined` for every other login. */
   readonly csrfToken?: string;
-  /** Whether that session has ended since, for answers that last. */
+  /** Whether that session, or the login with an app password, has ended since, for answers that last. */
   readonly isOver?: () => boolean;
 }
 
@@ -63,6 +69,8 @@ export interface GatewayServerOptions<D> {
   readonly users: readonly User[] | undefined;
   /** Checks the logins of all others. */
   readonly checkLogin?: CheckLogin | undefined;
+  /** Finds the app password that a user's password may be. */
+  readonly checkAppPassword?: CheckAppPassword;
   /** Returns the drive of a user, or without a user that of everybody. Called once for each user, not for each request. */
   readonly driveOf: (user: User | undefined) => D;
   readonly handle: Handle<D>;
@@ -123,6 +131,7 @@ export async function startGatewayServer<D>(options: GatewayServerOptions<D>): P
     tls,
     users,
     checkLogin,
+    checkAppPassword,
     handle,
     metrics,
     log,
@@ -132,7 +141,8 @@ export async function startGatewayServer<D>(options: GatewayServerOptions<D>): P
   const closing = new AbortController();
   // No leak, even with many listeners: each removes its own.
   setMaxListeners(0, closing.signal);
-  const credentials = users && new Credentials(users, { clock, log, closing: closing.signal, checkLogin });
+  const credentials =
+    users && new Credentials(users, { clock, log, closing: closing.signal, checkLogin, checkAppPassword });
   const sessions = new Sessions(clock);
   const rules: AdmissionRules<D> = {
     driveOf: rememberedDrives(options.driveOf),

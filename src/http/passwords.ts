@@ -59,7 +59,7 @@ function parsePasswordHash(hash: string): { cost: PasswordCost; salt: Buffer; ke
   const isPowerOfTwo = n >= 2 && Number.isInteger(Math.log2(n));
   if (!match || !isPowerOfTwo || r < 1 || p < 1 || p > PARALLEL_MAX || 128 * n * r > MEMORY_BYTES_MAX)
     throw new PasswordHashError(
-      'not a hash of davgate hash-password, bcrypt (up to cost 17), apr1 or {SHA}; make one with davgate hash-password or htpasswd -B',
+      'not a password hash of davgate, bcrypt (up to cost 17), apr1 or {SHA}; make one with davgate hash-password or htpasswd -B',
     );
   const [salt, key] = [match[4], match[5]].map((part) => Buffer.from(part ?? '', 'base64url'));
   return { cost: { n, r, p }, salt: salt ?? Buffer.of(), key: key ?? Buffer.of() };

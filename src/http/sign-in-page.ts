@@ -14,6 +14,7 @@ const ENGLISH = {
   wait: 'There were too many wrong passwords. Try again in {0} seconds.',
   foreign: 'The form did not come from this page. Please sign in here.',
   unavailable: 'The password cannot be checked at the moment. Try again in a few seconds.',
+  appPassword: 'App passwords are for other programs. Sign in with your own password here.',
   goOn: 'Go on to the drive',
 };
 
@@ -29,6 +30,7 @@ const GERMAN: Messages = {
   wait: 'Das waren zu viele falsche Passwörter. Bitte in {0} Sekunden noch einmal versuchen.',
   foreign: 'Das Formular kam nicht von dieser Seite. Bitte hier anmelden.',
   unavailable: 'Das Passwort kann gerade nicht geprüft werden. Bitte gleich noch einmal versuchen.',
+  appPassword: 'App-Passwörter sind für andere Programme. Bitte hier mit dem eigenen Passwort anmelden.',
   goOn: 'Weiter zum Laufwerk',
 };
 
@@ -38,7 +40,12 @@ const TABLES: ReadonlyMap<string, Messages> = new Map([
 ]);
 
 /** Why the last form was refused; for `wait` with the time until the next try, in seconds. */
-export type SignInProblem = 'wrong' | 'foreign' | 'unavailable' | { readonly waitSeconds: number };
+export type SignInProblem =
+  | 'wrong'
+  | 'foreign'
+  | 'unavailable'
+  | 'appPassword'
+  | { readonly waitSeconds: number };
 
 export interface SignInPage {
   /** Where the form goes. */

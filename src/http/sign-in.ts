@@ -97,6 +97,8 @@ export class SignIn {
       const waitSeconds = Math.ceil(login.retryAfterMs / 1000);
       return showPage(exchange, 429, { to, name, problem: { waitSeconds } });
     }
+    // A session would outlive the app password, and could make others.
+    if (login.isOver) return showPage(exchange, 401, { to, name, problem: 'appPassword' });
     const { user } = login;
     this.#end(exchange);
     log.info('signed in', { address, user: user.name });

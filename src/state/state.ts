@@ -1,3 +1,4 @@
+import type { AppPasswordStore } from './app-passwords.ts';
 import type { Intents } from './intents.ts';
 import type { LocalFileStore } from './local-files.ts';
 import type { Locks } from './locks.ts';
@@ -32,6 +33,7 @@ export interface State {
    * `set` throws `OtherOwner` when other gateways may be using the state.
    */
   readonly owners: Owners;
+  readonly appPasswords: AppPasswordStore;
   /** Returns the state of a drive by its name in the configuration. */
   drive(drive: string): DriveState;
   close(): Promise<void>;

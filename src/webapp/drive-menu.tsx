@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { AppPasswordsDialog } from './app-passwords-dialog.tsx';
 import { ConnectDialog } from './connect-dialog.tsx';
 import { failureText } from './folder.ts';
 import { LinksDialog } from './links-dialog.tsx';
@@ -19,7 +20,7 @@ interface Props {
 /** The buttons about the whole drive. */
 export function DriveMenu(props: Props) {
   const { drive, keptCount, onKept, onOpen, onProblem } = props;
-  const [shown, setShown] = useState<'links' | 'connect'>();
+  const [shown, setShown] = useState<'links' | 'connect' | 'app-passwords'>();
   const close = () => setShown(undefined);
   const open = (folder: string) => {
     close();
@@ -41,9 +42,13 @@ export function DriveMenu(props: Props) {
         )}
         <Action sign="link" label={t('sharedLinks')} onPress={() => setShown('links')} />
         <Action sign="connect" label={t('connect')} onPress={() => setShown('connect')} />
+        {drive.hasAppPasswords && (
+          <Action sign="key" label={t('appPasswords')} onPress={() => setShown('app-passwords')} />
+        )}
         {drive.hasSession && <Action sign="leave" label={t('signOut')} onPress={leave} />}
       </div>
       {shown === 'links' && <LinksDialog drive={drive} onOpen={open} onClose={close} />}
+      {shown === 'app-passwords' && <AppPasswordsDialog user={drive.user ?? ''} onClose={close} />}
       {shown === 'connect' && <ConnectDialog user={drive.user} onClose={close} />}
     </>
   );

@@ -1,3 +1,4 @@
+import { ENGLISH_APP_PASSWORDS, GERMAN_APP_PASSWORDS } from './messages-app-passwords.ts';
 import { ENGLISH_CONNECT, GERMAN_CONNECT } from './messages-connect.ts';
 import { ENGLISH_MOVING, GERMAN_MOVING } from './messages-moving.ts';
 import { ENGLISH_SHARING, GERMAN_SHARING } from './messages-sharing.ts';
@@ -122,6 +123,7 @@ const ENGLISH = {
   files: 'Files',
   ...ENGLISH_MOVING,
   ...ENGLISH_SHARING,
+  ...ENGLISH_APP_PASSWORDS,
   ...ENGLISH_TROUBLE,
   ...ENGLISH_CONNECT,
   ...ENGLISH_SIGN_IN,
@@ -245,6 +247,7 @@ const GERMAN: Messages = {
   files: 'Dateien',
   ...GERMAN_MOVING,
   ...GERMAN_SHARING,
+  ...GERMAN_APP_PASSWORDS,
   ...GERMAN_TROUBLE,
   ...GERMAN_CONNECT,
   ...GERMAN_SIGN_IN,

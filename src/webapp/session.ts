@@ -11,6 +11,8 @@ export interface DriveInfo {
   readonly keepsDeleted: boolean;
   /** Whether writes may wait for the storage service. */
   readonly keepsWrites: boolean;
+  /** Whether the user can make app passwords. */
+  readonly hasAppPasswords: boolean;
   /** The folders below which the user may change everything, or only read. */
   readonly places: readonly Place[];
 }

@@ -11,6 +11,8 @@ export interface Drive {
   readonly keepsDeleted: boolean;
   /** Whether writes may wait for the storage service. */
   readonly keepsWrites: boolean;
+  /** Whether the user can make app passwords. */
+  readonly hasAppPasswords: boolean;
   /** The folders below which the user may change everything, or only read. */
   readonly places: readonly Place[];
 }
@@ -36,6 +38,7 @@ const UNKNOWN: Drive = {
   hasSession: false,
   keepsDeleted: false,
   keepsWrites: false,
+  hasAppPasswords: false,
   places: [{ path: '/', isReadOnly: false }],
 };
 

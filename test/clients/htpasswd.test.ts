@@ -70,7 +70,9 @@ test('davgate --htpasswd serves the users of the file, and SIGHUP adds and remov
 
   await writeFile(file, await lineOf('ann', 'one', '-d'));
   child.kill('SIGHUP');
-  await eventually(() => expect(output()).toMatch(/line 1: user ann: not a hash of .*bcrypt.*htpasswd -B/));
+  await eventually(() =>
+    expect(output()).toMatch(/line 1: user ann: not a password hash of .*bcrypt.*htpasswd -B/),
+  );
   expect(await put('joe:three')).toBe(204);
   child.kill('SIGTERM');
   await once(child, 'close');

@@ -7,6 +7,7 @@ import { openSqliteState, sqliteStateOn } from '../../src/state/sqlite/state.ts'
 import { openDatabase } from '../../src/state/sqlite/state-database.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
 import { path } from '../support/paths.ts';
+import { appPasswordsContract } from './app-passwords.contract.ts';
 import { intent, intentsContract } from './intents.contract.ts';
 import { bytes, localFileAt, localFilesContract, localFilesLimitContract } from './local-files.contract.ts';
 import { lockOn, locksContract } from './locks.contract.ts';
@@ -44,6 +45,7 @@ localFilesLimitContract('SQLite', async () => openDrive(100).localFiles);
 placeholdersContract('SQLite', async () => openDrive().placeholders);
 timesContract('SQLite', async () => openDrive().times);
 replacementsContract('SQLite', async () => openDrive().replacements);
+appPasswordsContract('SQLite', async () => open().appPasswords);
 intentsContract('SQLite', async () => openDrive().intents);
 
 const NOW_MS = Date.UTC(2026, 0, 1);

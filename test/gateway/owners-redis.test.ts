@@ -4,6 +4,7 @@ import { openRedisState } from '../../src/state/redis/state.ts';
 import type { State } from '../../src/state/state.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
+import { appPasswordsContract } from '../contract/app-passwords.contract.ts';
 import { ANN, BOB, ownersContract } from '../contract/owners.contract.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -22,6 +23,7 @@ async function open(url = `${redis.url}/${++databases}`): Promise<State> {
 }
 
 ownersContract('Redis', async () => (await open()).owners);
+appPasswordsContract('Redis', async () => (await open()).appPasswords);
 
 test('a drive in Redis belongs to the first account that sets itself as its owner, and any other account or root is refused', async () => {
   const [one, other] = [await open(), await open(`${redis.url}/${databases}`)];

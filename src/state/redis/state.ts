@@ -5,6 +5,7 @@ import { StateUnavailable } from '../errors.ts';
 import { LOCAL_FILES_BYTES_MAX } from '../local-files.ts';
 import type { DriveState, State } from '../state.ts';
 import { textOf, textsOf } from './answers.ts';
+import { redisAppPasswords } from './app-passwords.ts';
 import { Connection } from './connection.ts';
 import { driveStore } from './drive-keys.ts';
 import { redisIntents } from './intents.ts';
@@ -50,6 +51,7 @@ export async function openRedisState(options: RedisStateOptions): Promise<State>
   }
   return {
     owners: redisOwners(connection),
+    appPasswords: redisAppPasswords(connection),
     drive: (drive) => openDrive(drive, { connection, clock, log, localFilesBytesMax }),
     close: () => connection.close(),
   };

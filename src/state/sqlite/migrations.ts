@@ -107,4 +107,17 @@ export const MIGRATIONS: readonly Migration[] = [
   ) STRICT;
   `,
   rekey,
+  `
+  CREATE TABLE app_passwords (
+    position INTEGER PRIMARY KEY,
+    user TEXT NOT NULL,
+    id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    -- NULL: never.
+    used_ms INTEGER,
+    UNIQUE (user, id)
+  ) STRICT;
+  `,
 ];

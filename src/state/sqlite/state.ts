@@ -1,6 +1,7 @@
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { LOCAL_FILES_BYTES_MAX } from '../local-files.ts';
 import type { DriveState, State } from '../state.ts';
+import { sqliteAppPasswords } from './app-passwords.ts';
 import { Commits } from './commits.ts';
 import { sqliteIntents } from './intents.ts';
 import { sqliteLocalFiles } from './local-files.ts';
@@ -58,6 +59,7 @@ export function sqliteStateOn(database: SqliteDatabase, options: SqliteStateOpti
         drives.delete(drive);
       },
     },
+    appPasswords: sqliteAppPasswords(database, commits),
     drive(name) {
       const state = drives.get(name) ?? openDrive(name);
       drives.set(name, state);

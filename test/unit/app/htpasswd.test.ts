@@ -35,9 +35,13 @@ test.each([
   ['a line without a colon', 'ann', /line 1: not NAME:HASH/],
   ['a line without a name', `\n:${SHA}`, /line 2: not NAME:HASH/],
   ['a user in two lines', `ann:${SHA}\nann:${SHA}`, /line 2: the user ann is listed twice; remove one/],
-  ['a clear password', 'ann:geheim', /line 1: user ann: not a hash of .*htpasswd -B$/],
-  ['a hash of crypt(3)', 'ann:E1m1Tko1JPAi6', /line 1: user ann: not a hash of/],
-  ['a SHA-512 crypt hash', 'ann:$6$jic.4iehEyWj4.Yu$7FSH9d8bmuUIssoYwej8', /line 1: user ann: not a hash of/],
+  ['a clear password', 'ann:geheim', /line 1: user ann: not a password hash of .*htpasswd -B$/],
+  ['a hash of crypt(3)', 'ann:E1m1Tko1JPAi6', /line 1: user ann: not a password hash of/],
+  [
+    'a SHA-512 crypt hash',
+    'ann:$6$jic.4iehEyWj4.Yu$7FSH9d8bmuUIssoYwej8',
+    /line 1: user ann: not a password hash of/,
+  ],
   ['a bcrypt hash of cost 18', `ann:$2y$18$${'a'.repeat(53)}`, /line 1: user ann: .*up to cost 17/],
 ])(
   '%s in an htpasswd file is refused with its line, and the message quotes no hash',
