@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { matchOutput, runProgram, spawnProgram, temporaryDirectory } from '../support/program.ts';
+import { cheapHash, matchOutput, runProgram, spawnProgram, temporaryDirectory } from '../support/program.ts';
 
 let home: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ async function argumentsFor(directory: string, drives: Drives): Promise<string[]
   const names = Object.keys(drives);
   const users = ['ann', 'bob'].flatMap((name, index) => {
     const drive = names[index];
-    return drive === undefined ? [] : [{ name, password: `${name}s word`, drive }];
+    return drive === undefined ? [] : [{ name, 'password-hash': cheapHash(`${name}s word`), drive }];
   });
   await writeFile(file, JSON.stringify({ drives, users }));
   const directories = ['--data-dir', join(data, 'data'), '--cache-dir', join(data, 'cache')];

@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mountDavfs } from '../support/davfs.ts';
-import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
+import { cheapHash, type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { configureRclone } from '../support/rclone.ts';
 
 // A user who may only read mounts a drive that another user writes to.
@@ -20,8 +20,8 @@ beforeAll(async () => {
     JSON.stringify({
       drives: { [drive]: {} },
       users: [
-        { name: 'tester', password: 'pass word:1', drive },
-        { name: 'reader', password: 'p', drive, 'read-only': true },
+        { name: 'tester', 'password-hash': cheapHash('pass word:1'), drive },
+        { name: 'reader', 'password-hash': cheapHash('p'), drive, 'read-only': true },
       ],
     }),
   );

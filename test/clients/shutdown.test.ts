@@ -9,7 +9,13 @@ import { silentLog } from '../../src/util/log.ts';
 import { join, type Path, ROOT } from '../../src/util/path.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Program, startProgram, startServiceProgram, temporaryDirectory } from '../support/program.ts';
+import {
+  cheapHash,
+  type Program,
+  startProgram,
+  startServiceProgram,
+  temporaryDirectory,
+} from '../support/program.ts';
 import { connectRaw, type RawConnection } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { type SlowService, startSlowService } from '../support/slow-service.ts';
@@ -245,7 +251,7 @@ test.concurrent('SIGTERM ends davgate in time with four drives whose service doe
   const drive = { 'api-url': slow.url, token: service.token };
   const names = ['a', 'b', 'c', 'd'];
   const drives = Object.fromEntries(names.map((name) => [name, drive]));
-  const users = names.map((name) => ({ name, password: 'pass', drive: name }));
+  const users = names.map((name) => ({ name, 'password-hash': cheapHash('pass'), drive: name }));
   await writeFile(file, JSON.stringify({ 'write-mode': 'back', drives, users }));
   const program = await startProgram({
     dataDirectory: data.path,

@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest';
 import { driveInBrowser } from '../support/drive-page.ts';
 import { expectSoon } from '../support/eventually.ts';
+import { cheapHash } from '../support/program.ts';
 
 // The web application of a user who may only read.
 
 const drive = driveInBrowser({
   drives: { shared: {} },
   users: [
-    { name: 'tester', password: 'pass word:1', drive: 'shared' },
-    { name: 'reader', password: 'p', drive: 'shared', 'read-only': true },
+    { name: 'tester', 'password-hash': cheapHash('pass word:1'), drive: 'shared' },
+    { name: 'reader', 'password-hash': cheapHash('p'), drive: 'shared', 'read-only': true },
   ],
 });
 
