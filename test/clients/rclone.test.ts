@@ -2,6 +2,7 @@ import { mkdir, open, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
+import { effort } from '../support/effort.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { configureRclone, type Rclone } from '../support/rclone.ts';
 import { syncTwice } from '../support/rclone-sync.ts';
@@ -9,8 +10,8 @@ import { digestTree } from '../support/trees.ts';
 
 const MIB = 1024 * 1024;
 
-/** Size of a file of many blocks, larger than any buffer on its way. */
-const LARGE_BYTES = 300 * MIB;
+/** Size of a file of many blocks, larger than any buffer on its way: 300 MiB in a long run. */
+const LARGE_BYTES = effort(60) * MIB;
 /** Sizes around the service's block, and the large one. */
 const SIZES = [0, 1, 4 * MIB - 1, 4 * MIB, 4 * MIB + 1, LARGE_BYTES];
 

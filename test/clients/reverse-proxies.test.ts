@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
+import { effort, IS_LONG } from '../support/effort.ts';
 import { expectSoon } from '../support/eventually.ts';
 import { passLitmus, SUITES } from '../support/litmus.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
@@ -22,17 +23,39 @@ import {
 
 const PATH = '/drive';
 
-const EXAMPLES: readonly { proxy: ProxyName; place: string; index: number; base: string; path: string }[] = [
+interface Example {
+  readonly proxy: ProxyName;
+  readonly place: string;
+  readonly index: number;
+  readonly base: string;
+  readonly path: string;
+  /** Whether litmus and the large file pass through it. The examples of one proxy differ in paths, not in how bodies pass. */
+  readonly isThorough: boolean;
+}
+
+const EXAMPLES: readonly Example[] = [
   ...(['nginx', 'apache', 'caddy', 'haproxy'] as const).flatMap((proxy) => [
-    { proxy, place: 'at the root', index: 0, base: '', path: '' },
-    { proxy, place: 'below a path', index: 1, base: PATH, path: PATH },
+    { proxy, place: 'at the root', index: 0, base: '', path: '', isThorough: IS_LONG },
+    {
+      proxy,
+      place: 'below a path',
+      index: 1,
+      base: PATH,
+      path: PATH,
+      isThorough: proxy !== 'caddy' || IS_LONG,
+    },
   ]),
-  { proxy: 'caddy', place: 'below a path that it takes off', index: 2, base: '', path: PATH },
+  {
+    ...{ proxy: 'caddy', place: 'below a path that it takes off', index: 2, base: '', path: PATH },
+    isThorough: true,
+  },
 ];
 
-/** A block of the large file, which has this many of them: 300 MiB. */
-const BLOCK = pseudoRandomBytes(1024 * 1024, 7);
-const BLOCKS = 300;
+const MIB = 1024 * 1024;
+const BLOCK = pseudoRandomBytes(MIB, 7);
+
+/** Size of the large file, in MiB: more than the buffers of a proxy and its sockets hold. nginx alone always gets 300 MiB. */
+const largeMib = (proxy: ProxyName) => (proxy === 'nginx' ? 300 : Math.min(300, effort(40)));
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 const programs = new Map<string, Program>();
@@ -57,7 +80,8 @@ test('every example of docs/reverse-proxy.md is tested', async () => {
     expect((await examplesOf(proxy)).length).toBe(EXAMPLES.filter((one) => one.proxy === proxy).length);
 });
 
-describe.each(EXAMPLES)('$proxy $place', ({ proxy: name, index, base, path }) => {
+describe.each(EXAMPLES)('$proxy $place', ({ proxy: name, index, base, path, isThorough }) => {
+  const blocks = largeMib(name);
   const agent = new Agent({ rejectUnauthorized: false, keepAlive: true });
   let proxy: ReverseProxy;
   let program: Program;
@@ -105,47 +129,49 @@ describe.each(EXAMPLES)('$proxy $place', ({ proxy: name, index, base, path }) =>
       .split('\n')
       .filter((line) => line.includes(`path="${target}"`));
 
-  test('litmus passes through the proxy without a warning', () =>
-    passLitmus(SUITES, [`${proxy.url}${path}/`, program.user, program.password]));
+  if (isThorough) {
+    test('litmus passes through the proxy without a warning', () =>
+      passLitmus(SUITES, [`${proxy.url}${path}/`, program.user, program.password]));
 
-  test('a file of 300 MiB is stored, and read whole and in ranges', async () => {
-    const sizeBytes = BLOCKS * BLOCK.length;
-    const body = Readable.from(Array.from({ length: BLOCKS }, () => BLOCK));
-    const headers = { 'content-length': sizeBytes };
-    expect((await send('PUT', '/large.bin', { headers, body })).status).toBe(201);
-    const whole = begin('GET', '/large.bin').end();
-    const [answer] = (await once(whole, 'response')) as [import('node:http').IncomingMessage]; // arguments of 'response'
-    expect([answer.statusCode, answer.headers['content-length']]).toEqual([200, String(sizeBytes)]);
-    const [read, written] = [createHash('sha256'), createHash('sha256')];
-    for await (const piece of answer) read.update(piece as Buffer); // no encoding is set
-    for (let block = 0; block < BLOCKS; block++) written.update(BLOCK);
-    expect(read.digest('hex')).toBe(written.digest('hex'));
-    const start = 200 * BLOCK.length - 1;
-    const part = await send('GET', '/large.bin', { headers: { range: `bytes=${start}-${start + 1}` } });
-    expect([part.status, part.headers['content-range']]).toEqual([
-      206,
-      `bytes ${start}-${start + 1}/${sizeBytes}`,
-    ]);
-    expect(part.bytes).toEqual(Buffer.from([BLOCK[BLOCK.length - 1] ?? 0, BLOCK[0] ?? 0]));
-    const two = await send('GET', '/large.bin', { headers: { range: `bytes=0-1,${start}-${start + 1}` } });
-    expect([two.status, two.headers['content-type']]).toEqual([
-      206,
-      expect.stringContaining('multipart/byteranges'),
-    ]);
-  });
+    test(`a file of ${blocks} MiB is stored, and read whole and in ranges`, async () => {
+      const sizeBytes = blocks * BLOCK.length;
+      const body = Readable.from(Array.from({ length: blocks }, () => BLOCK));
+      const headers = { 'content-length': sizeBytes };
+      expect((await send('PUT', '/large.bin', { headers, body })).status).toBe(201);
+      const whole = begin('GET', '/large.bin').end();
+      const [answer] = (await once(whole, 'response')) as [import('node:http').IncomingMessage]; // arguments of 'response'
+      expect([answer.statusCode, answer.headers['content-length']]).toEqual([200, String(sizeBytes)]);
+      const [read, written] = [createHash('sha256'), createHash('sha256')];
+      for await (const piece of answer) read.update(piece as Buffer); // no encoding is set
+      for (let block = 0; block < blocks; block++) written.update(BLOCK);
+      expect(read.digest('hex')).toBe(written.digest('hex'));
+      const start = (blocks / 2) * BLOCK.length - 1;
+      const part = await send('GET', '/large.bin', { headers: { range: `bytes=${start}-${start + 1}` } });
+      expect([part.status, part.headers['content-range']]).toEqual([
+        206,
+        `bytes ${start}-${start + 1}/${sizeBytes}`,
+      ]);
+      expect(part.bytes).toEqual(Buffer.from([BLOCK[BLOCK.length - 1] ?? 0, BLOCK[0] ?? 0]));
+      const two = await send('GET', '/large.bin', { headers: { range: `bytes=0-1,${start}-${start + 1}` } });
+      expect([two.status, two.headers['content-type']]).toEqual([
+        206,
+        expect.stringContaining('multipart/byteranges'),
+      ]);
+    });
 
-  test('davgate stops reading a file soon after the client has gone away', async () => {
-    const target = `/${randomUUID()}.bin`;
-    await send('COPY', '/large.bin', { headers: { destination: `${path}${target}` } });
-    const outgoing = begin('GET', target).end();
-    const [answer] = (await once(outgoing, 'response')) as [import('node:http').IncomingMessage]; // arguments of 'response'
-    await once(answer, 'data');
-    outgoing.destroy();
-    await expectSoon(() => logged(target).filter((line) => line.includes('method="GET"'))).toEqual([
-      expect.stringContaining('cut=true'),
-    ]);
-    await send('DELETE', target);
-  });
+    test('davgate stops reading a file soon after the client has gone away', async () => {
+      const target = `/${randomUUID()}.bin`;
+      await send('COPY', '/large.bin', { headers: { destination: `${path}${target}` } });
+      const outgoing = begin('GET', target).end();
+      const [answer] = (await once(outgoing, 'response')) as [import('node:http').IncomingMessage]; // arguments of 'response'
+      await once(answer, 'data');
+      outgoing.destroy();
+      await expectSoon(() => logged(target).filter((line) => line.includes('method="GET"'))).toEqual([
+        expect.stringContaining('cut=true'),
+      ]);
+      for (const path of [target, '/large.bin']) await send('DELETE', path);
+    });
+  }
 
   test('an upload whose client goes away leaves the old content', async () => {
     const target = `/${randomUUID()}.txt`;
@@ -193,7 +219,6 @@ describe.each(EXAMPLES)('$proxy $place', ({ proxy: name, index, base, path }) =>
     expect(answer.statusCode).toBe(201);
     expect((await send('GET', '/continued.txt')).text).toBe('continued');
     await send('DELETE', '/continued.txt');
-    await send('DELETE', '/large.bin');
   });
 
   test('the health check shows its details to this machine and not to clients of the proxy', async () => {

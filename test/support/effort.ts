@@ -9,6 +9,9 @@ export function effort(count: number): number {
   return Math.ceil(count * EFFORT);
 }
 
+/** Whether this is `npm run test:long`, which also tries the combinations that `npm test` leaves out. */
+export const IS_LONG = EFFORT > 1;
+
 /** Returns the seed in TEST_SEED, or a random one. A test prints it, so that its run can be repeated. */
 export function testSeed(): number {
   return Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 1_000_000));
