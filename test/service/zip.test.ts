@@ -225,7 +225,7 @@ describe('zipBytes', () => {
     expect((await command('unzip', ['-tqq', path])).code).toBe(0);
   });
 
-  test('a file of more than 4 GiB is listed by unzip with its size, and the file after it extracted', async () => {
+  test('an archive with a file of more than 4 GiB is listed by unzip with sizes and names, and the file after it extracted', async () => {
     const count = 400;
     const large = () => of(...Array.from({ length: count }, () => ZEROS));
     const entries = [
@@ -235,22 +235,8 @@ describe('zipBytes', () => {
     const path = join(directory, 'large-file.zip');
     expect(await written(path, entries)).toBe(zipSizeBytes(entries));
     expect((await succeed('unzip', ['-Z', '-l', path])).stdout).toContain(String(ZEROS.length * count));
+    expect((await succeed('unzip', ['-Z', '-1', path])).stdout).toBe('large\nsmall\n');
     expect((await succeed('unzip', ['-p', path, 'small'])).stdout).toBe('text');
-  });
-
-  test('an archive of more than 4 GiB is listed by unzip, and its last file extracted', async () => {
-    const large = () => of(...Array.from({ length: 200 }, () => ZEROS));
-    const entries = [
-      file('one', ZEROS.length * 200, large),
-      file('two', ZEROS.length * 200, large),
-      file('small', 4, () => of(Buffer.from('text'))),
-    ];
-    const path = join(directory, 'large.zip');
-    const sizeBytes = await written(path, entries);
-    expect(sizeBytes).toBeGreaterThan(2 ** 32);
-    expect(sizeBytes).toBe(zipSizeBytes(entries));
-    expect((await succeed('unzip', ['-p', path, 'small'])).stdout).toBe('text');
-    expect((await succeed('unzip', ['-Z', '-1', path])).stdout).toBe('one\ntwo\nsmall\n');
   });
 
   /** Writes an archive with holes in place of the bytes of large files, which no test reads; returns its size. */

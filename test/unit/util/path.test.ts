@@ -15,6 +15,7 @@ import {
   ROOT,
   relocate,
 } from '../../../src/util/path.ts';
+import { IS_LONG } from '../../support/effort.ts';
 
 /** Valid names. */
 const name = fc
@@ -88,7 +89,8 @@ describe('foldName', () => {
   });
 
   test('folding twice equals folding once, for every letter and every combination of an upper-case letter and a mark', () => {
-    const characters = Array.from({ length: 0x110000 }, (_, code) => code)
+    // No character of the planes above has a case or a mark; a long run shows that.
+    const characters = Array.from({ length: IS_LONG ? 0x110000 : 0x20000 }, (_, code) => code)
       .filter((code) => code < 0xd800 || code > 0xdfff)
       .map((code) => String.fromCodePoint(code));
     // Only marks that occur in decomposed letters can combine with a letter to another one.
