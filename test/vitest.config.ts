@@ -19,13 +19,17 @@ const ALONE = [
   'test/faults/gateway-memory.test.ts',
 ];
 
+/** The tests that wait for other programs: fewer workers would leave processors idle. */
+const WAITING = { maxWorkers: availableParallelism() + 8, sequence: { groupOrder: 1 } };
+
+/** The tests that compute. Each worker compiles `src/` for itself, so that eight more cost a fifth more processor time. */
+const COMPUTING = { maxWorkers: availableParallelism() + 2, sequence: { groupOrder: 2 } };
+
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     ...TIME_LIMITS,
     globalSetup: ['test/support/build.ts'],
-    // Tests wait for sockets, disks and other programs: six workers left two cores idle for a quarter of the time.
-    maxWorkers: availableParallelism() + 8,
     // With isolation each file loads all modules again, which takes half as long as the tests.
     isolate: false,
     restoreMocks: true,
@@ -34,6 +38,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
+          ...COMPUTING,
           include: ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'test/architecture.test.ts'],
           exclude: ALONE,
         },
@@ -42,6 +47,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'integration',
+          ...COMPUTING,
           include: [
             'test/service/**/*.test.ts',
             'test/gateway/**/*.test.ts',
@@ -51,8 +57,8 @@ export default defineConfig({
           exclude: ALONE,
         },
       },
-      { extends: true, test: { name: 'alone', include: ALONE, isolate: true } },
-      { extends: true, test: { name: 'clients', include: ['test/clients/**/*.test.ts'] } },
+      { extends: true, test: { name: 'alone', ...WAITING, include: ALONE, isolate: true } },
+      { extends: true, test: { name: 'clients', ...WAITING, include: ['test/clients/**/*.test.ts'] } },
     ],
   },
 });
