@@ -1,4 +1,5 @@
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Variables of the caller that would change what davgate or a foreign program does. */
@@ -19,4 +20,35 @@ const SET = {
 export function settleEnvironment(): void {
   for (const name of Object.keys(process.env)) if (FOREIGN.test(name)) delete process.env[name];
   Object.assign(process.env, SET);
+  useMemory();
+}
+
+/** Linux's file system in memory: there SQLite's commits, of which a run makes a million, wait for no disk. */
+const MEMORY = '/dev/shm';
+
+/** Free memory, in bytes, with which the files of a run leave enough for everything else. */
+const FREE_BYTES_MIN = 10 * 1024 ** 3;
+
+/** Puts the temporary files of this process and all below it into memory, if there is plenty. */
+function useMemory(): void {
+  if (!existsSync(MEMORY)) return;
+  for (const name of readdirSync(MEMORY)) {
+    const [, pid] = /^davgate-(\d+)$/.exec(name) ?? [];
+    // A run that was killed has left its folder.
+    if (pid && !existsSync(`/proc/${pid}`)) rmSync(join(MEMORY, name), { recursive: true, force: true });
+  }
+  const { bavail, bsize } = statfsSync(MEMORY);
+  if (Math.min(bavail * bsize, freemem()) < FREE_BYTES_MIN) return;
+  const folder = memoryFolder();
+  mkdirSync(folder, { recursive: true });
+  process.env['TMPDIR'] = folder;
+}
+
+function memoryFolder(): string {
+  return join(MEMORY, `davgate-${process.pid}`);
+}
+
+/** Removes what the tests have left in memory. */
+export function clearMemory(): void {
+  rmSync(memoryFolder(), { recursive: true, force: true });
 }
