@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { schemaText } from '../../src/cli/config-commands.ts';
 import type { CliCommand } from '../../src/cli/program/cli-command.ts';
@@ -6,7 +5,6 @@ import { createProgram } from '../../src/cli/program/program.ts';
 import { helpOf, OPTIONS } from '../../src/config/settings.ts';
 import { createMetrics } from '../../src/http/metrics.ts';
 import { SWITCHES } from '../../src/service/faults/switches.ts';
-import { PROJECT_ROOT } from '../support/build.ts';
 import { manualPage } from '../support/manual-page.ts';
 
 /** The pages are written by `npm run docs`, which runs this file with `--update`. */
@@ -22,19 +20,26 @@ function withChildren(command: CliCommand): readonly CliCommand[] {
   return [command, ...command.children.filter(({ isHidden }) => !isHidden).flatMap(withChildren)];
 }
 
-/** Returns all commands of davgate. */
-async function allCommands(): Promise<readonly CliCommand[]> {
-  const needs = { environment: {}, say: () => undefined, readPassword: async () => '' };
-  return withChildren(await createProgram(needs, 'all'));
+/** Returns the program as `davgate WORDS` makes it, which prints with `say`. */
+function programFor(words: readonly string[] | 'all', say: (line: string) => void = () => undefined) {
+  return createProgram({ environment: {}, say, readPassword: async () => '' }, words);
 }
 
-test('docs/reference/cli.md has the help of every command as the built program prints it', async () => {
-  const sections = (await allCommands()).map(({ path }) => {
-    const program = `${PROJECT_ROOT}/dist/cli/main.js`;
+/** Returns all commands of davgate. */
+async function allCommands(): Promise<readonly CliCommand[]> {
+  return withChildren(await programFor('all'));
+}
+
+// test/clients/command-line.test.ts shows that the built program prints such help.
+test('docs/reference/cli.md has the help of every command as davgate prints it', async () => {
+  const sections: string[] = [];
+  for (const { path } of await allCommands()) {
     const words = [...path.split(' ').slice(1), '--help'];
-    const help = execFileSync(process.execPath, [program, ...words], { encoding: 'utf8' });
-    return `## ${path}\n\n\`\`\`\n${help.trim()}\n\`\`\``;
-  });
+    const lines: string[] = [];
+    const program = await programFor(words, (line) => lines.push(line));
+    expect(await program.execute(words)).toBe(0);
+    sections.push(`## ${path}\n\n\`\`\`\n${lines.join('\n').trim()}\n\`\`\``);
+  }
   const text = `# Command line
 
 What each command prints with \`--help\`; \`man davgate\` has the same in one page. Exit codes: 0 success, 1 failure, 2 settings
