@@ -3,10 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { driveInBrowser } from '../support/drive-page.ts';
 import { expectSoon } from '../support/eventually.ts';
+import { PASSWORD } from '../support/program.ts';
 
 // Signing in to the web application, and out again.
 
-const drive = driveInBrowser();
+// A configured password takes its time to check, as the tests with many guesses need.
+const drive = driveInBrowser(async () => ['--password', PASSWORD]);
 const page = () => drive.page;
 const shown = () => page().locator('footer.page .count').getByText(/\d/).waitFor();
 const title = () => page().locator('h1').innerText();

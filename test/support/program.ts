@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from './build.ts';
 
-const PASSWORD = 'pass word:1';
+/** The password of the user `tester`. */
+export const PASSWORD = 'pass word:1';
 
 /** A running process of the built `davgate`. */
 export interface Program {
