@@ -111,7 +111,7 @@ export class Quota implements DriveLimit {
     const { size } = this;
     const freeBytes = (usedBytes: number) => this.maxBytes - usedBytes - size.growingBytes;
     let usedBytes = await size.current(signal);
-    // A size that nothing is known of refuses nothing: it is known again when the service answers.
+    // While the service is unavailable after a start, the size is unknown and nothing is refused.
     if (usedBytes !== undefined && moreBytes > freeBytes(usedBytes)) {
       usedBytes = await size.currentAnew(signal);
       if (moreBytes > freeBytes(usedBytes))
