@@ -50,7 +50,12 @@ export async function serve(
       ? JSON.stringify({ ...places, ...loginOf(config, gateway), pid: process.pid })
       : mountHelp({ ...places, entry: entryOf(config, gateway, file?.origin) }),
   );
-  await readyFile?.write(places.url);
+  try {
+    await readyFile?.write('socketPath' in config.listen ? `unix:${config.listen.socketPath}` : gateway.url);
+  } catch (error) {
+    await gateway.close();
+    throw error;
+  }
   await manager.ready();
   await stopped;
   await readyFile?.remove();

@@ -185,6 +185,14 @@ test('davgate service account create --team makes members whose homes are folder
   );
   const shown = JSON.parse((await admin('show', 'eve@example.org', '--json')).output) as { homePath: string };
   expect(shown.homePath).toBe('/bob (1)');
+  const kept = await admin('set', 'bob@example.org', '--quota', '1GB');
+  expect([kept.code, kept.output]).toEqual([
+    2,
+    expect.stringContaining('bob@example.org has no quota of its own: all members share the space of Crew'),
+  ]);
+  expect((await admin('remove', 'eve@example.org', '--delete-files')).output).toBe(
+    'Removed the account eve@example.org.\nIts folder /bob (1) stays in the space of the team Crew.\n',
+  );
   const refused = await admin('create', 'x@example.org', '--team', 'Crew', '--quota', '1GB');
   expect([refused.code, refused.output]).toEqual([
     2,

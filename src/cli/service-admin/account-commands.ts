@@ -133,8 +133,9 @@ const remove: AdminCommand = {
       throw new ConfigError(
         `account remove deletes all files of ${operand} permanently; confirm it with --delete-files`,
       );
-    const { email } = administration.removeAccount(operand);
+    const { email, team } = administration.removeAccount(operand);
     say(`Removed the account ${email}.`);
+    if (team) say(`Its folder ${team.homePath} stays in the space of the team ${team.name}.`);
   },
 };
 

@@ -114,7 +114,9 @@ export class Administration {
     change: Omit<AccountChange, 'passwordHash'>,
     choice?: PasswordChoice,
   ): Promise<ChangedAccount> {
-    const { id } = this.account(email);
+    const { id, team } = this.account(email);
+    if (team && change.limitBytes !== undefined)
+      throw new AdminError(`${email} has no quota of its own: all members share the space of ${team.name}`);
     if (Object.keys(change).length === 0 && !choice)
       throw new AdminError('account set: nothing to change; --help lists the options');
     const password = choice && passwordOf(choice);
