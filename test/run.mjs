@@ -1,5 +1,5 @@
 /**
- * `npm test`: the checks, then all tests; closes with a line `FAILED title: reason` for each test that did not pass,
+ * `npm test`: the checks and all tests; closes with a line `FAILED title: reason` for each test that did not pass,
  * and the line `N passed, N failed`. A check counts as one test.
  * `--project NAME` (repeatable) runs only these vitest projects, and no checks. `--long` runs only the random tests,
  * which do as much as TEST_EFFORT says, and no checks.
@@ -42,6 +42,15 @@ async function runChecks(checks) {
   return failures;
 }
 
+/**
+ * The vitest projects of each half of the tests. Tests of the first half wait for other programs, those of the second half
+ * compute: side by side they leave no processor idle.
+ */
+const HALVES = [
+  ['clients', 'alone'],
+  ['unit', 'integration'],
+];
+
 /** @param {import('node:child_process').ChildProcess} child */
 async function success(child) {
   const [status] = await once(child, 'close');
@@ -53,23 +62,42 @@ async function success(child) {
  * @param {string[]} files none stands for all
  */
 async function runTests(projects, files) {
+  if (!(await success(spawn(process.execPath, ['test/build.mjs'], { stdio: 'inherit' }))))
+    return { passed: 0, failures: ['the build: see above'] };
+  const isRun = (/** @type {string} */ project) => projects.length === 0 || projects.includes(project);
+  const halves = HALVES.map((half) => half.filter(isRun)).filter((half) => half.length > 0);
+  const results = await Promise.all(halves.map((half) => runHalf(half, files)));
+  return {
+    passed: results.reduce((sum, { passed }) => sum + passed, 0),
+    failures: results.flatMap(({ failures }) => failures),
+  };
+}
+
+/**
+ * @param {string[]} projects
+ * @param {string[]} files none stands for all
+ */
+async function runHalf(projects, files) {
   const folder = mkdtempSync(join(tmpdir(), 'davgate-test-'));
   const report = join(folder, 'report.json');
   const options = [
     ...['vitest', 'run', '--config', 'test/vitest.config.ts'],
     ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
     ...projects.flatMap((project) => ['--project', project]),
-    ...files,
+    ...['--passWithNoTests', ...files],
   ];
-  const succeeded = await success(spawn('npx', ['--no-install', ...options], { stdio: 'inherit' }));
+  const env = { ...process.env, TEST_IS_BUILT: '1' };
+  const succeeded = await success(spawn('npx', ['--no-install', ...options], { stdio: 'inherit', env }));
   try {
-    return { succeeded, ...resultsOf(JSON.parse(readFileSync(report, 'utf8'))) };
+    const results = resultsOf(JSON.parse(readFileSync(report, 'utf8')));
+    if (!succeeded && results.failures.length === 0)
+      results.failures.push(
+        `the tests of ${projects.join(' and ')}: an error outside of any test, see above`,
+      );
+    return results;
   } catch {
-    return {
-      succeeded: false,
-      passed: 0,
-      failures: ['the test run: it left no report, so it did not come to its end'],
-    };
+    const what = `the tests of ${projects.join(' and ')}`;
+    return { passed: 0, failures: [`${what}: they left no report, so they did not come to their end`] };
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -131,8 +159,6 @@ async function main() {
     runTests(projects, isLong ? longFiles() : []),
   ]);
   const failures = [...failedChecks, ...(missing ? [missing] : []), ...tests.failures];
-  if (!tests.succeeded && tests.failures.length === 0)
-    failures.push('the test run: an error outside of any test, see above');
   const passed = tests.passed + checks.length - failedChecks.length;
   console.log();
   for (const failure of failures) console.log(`FAILED ${failure}`);

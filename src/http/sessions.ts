@@ -41,9 +41,10 @@ export class Sessions {
 
   /** Starts a session of `user` and returns its id, a secret of the browser. */
   start(user: User): string {
-    const mine = [...this.#sessions].filter(([, session]) => session.user.name === user.name);
-    const [oldest] = mine.length >= PER_USER_MAX ? mine : [];
-    if (oldest) this.#sessions.delete(oldest[0]);
+    const mine: string[] = [];
+    for (const [digest, session] of this.#sessions) if (session.user.name === user.name) mine.push(digest);
+    const [oldest] = mine;
+    if (oldest !== undefined && mine.length >= PER_USER_MAX) this.#sessions.delete(oldest);
     const [first] = this.#sessions.keys();
     if (this.#sessions.size >= SESSIONS_MAX && first !== undefined) this.#sessions.delete(first);
     const id = randomBytes(ID_BYTES).toString('base64url');

@@ -6,13 +6,11 @@ import { clearMemory } from './environment.ts';
 
 export const PROJECT_ROOT = join(import.meta.dirname, '..', '..');
 
-/** Builds davgate and its single modules once, for the tests that start them as processes. vitest's global setup. */
+/** vitest's global setup: builds davgate, unless `npm test` has done it. */
 export function setup(project: TestProject): void {
   // vitest calls this for each project too, before the root, which always runs.
-  if (!project.isRootProject()) return;
-  const options = { cwd: PROJECT_ROOT, stdio: 'inherit' } as const;
-  execFileSync('npm', ['run', '--silent', 'build'], options);
-  execFileSync('npx', ['--no-install', 'tsc', '-p', 'tsconfig.json'], options);
+  if (!project.isRootProject() || process.env['TEST_IS_BUILT']) return;
+  execFileSync(process.execPath, [join(PROJECT_ROOT, 'test/build.mjs')], { stdio: 'inherit' });
 }
 
 /** vitest's global teardown. */
