@@ -132,7 +132,10 @@ function oneLine(message) {
   return text.replaceAll(/\s+/g, ' ').slice(0, 500);
 }
 
-/** The test files that do more in a long run: those that ask `support/effort.ts` how much, or import one that does. */
+/**
+ * The test files of a long run: those of `long/`, and those that do more in it, because they ask `support/effort.ts` how much
+ * or import a file that does.
+ */
 function longFiles() {
   const files = readdirSync('test', { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -141,8 +144,10 @@ function longFiles() {
   const asking = sources.filter(({ text }) => text.includes('/effort.ts'));
   return sources
     .filter(({ name }) => name.endsWith('.test.ts'))
-    .filter((test) =>
-      asking.some(({ name }) => name === test.name || test.text.includes(`/${basename(name)}'`)),
+    .filter(
+      (test) =>
+        test.name.startsWith('long/') ||
+        asking.some(({ name }) => name === test.name || test.text.includes(`/${basename(name)}'`)),
     )
     .map(({ name }) => join('test', name));
 }

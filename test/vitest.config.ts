@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { effort } from './support/effort.ts';
+import { effort, IS_LONG } from './support/effort.ts';
 import { settleEnvironment } from './support/environment.ts';
 
 // Called here, because the processes that run the tests inherit this environment.
@@ -24,6 +24,9 @@ const WAITING = { maxWorkers: availableParallelism() + 6, sequence: { groupOrder
 
 /** The tests that compute. Each worker compiles `src/` for itself, so that eight more cost a fifth more processor time. */
 const COMPUTING = { maxWorkers: availableParallelism() + 1, sequence: { groupOrder: 2 } };
+
+/** Tests that only `npm run test:long` runs. */
+const LONG = IS_LONG ? ['test/long/**/*.test.ts'] : [];
 
 export default defineConfig({
   test: {
@@ -58,7 +61,10 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'alone', ...WAITING, include: ALONE, isolate: true } },
-      { extends: true, test: { name: 'clients', ...WAITING, include: ['test/clients/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: { name: 'clients', ...WAITING, include: ['test/clients/**/*.test.ts', ...LONG] },
+      },
     ],
   },
 });

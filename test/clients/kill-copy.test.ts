@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { combinations } from '../support/effort.ts';
 import { type GatedService, startGatedService } from '../support/gated-service.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -54,11 +55,13 @@ async function setUp(args: readonly string[]): Promise<SetUp> {
   return { service, start };
 }
 
-test.each([
-  ['write-through', () => ['--write-mode', 'through']],
-  ['write-back', () => ['--write-mode', 'back']],
-  ['write-through with its state in Redis', () => ['--redis', redis.url]],
-] as const)(
+test.each(
+  combinations([
+    ['write-back', () => ['--write-mode', 'back']],
+    ['write-through', () => ['--write-mode', 'through']],
+    ['write-through with its state in Redis', () => ['--redis', redis.url]],
+  ] as const),
+)(
   'with %s, a COPY that the service has done when davgate is killed has its dead properties after the restart',
   async (mode, args) => {
     const { service, start } = await setUp(args());

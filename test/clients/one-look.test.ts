@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openRedirect, type Redirect } from '../../src/cli/login/redirect.ts';
 import { addApp, addPerson } from '../support/consent.ts';
 import { driveInBrowser } from '../support/drive-page.ts';
+import { combinations } from '../support/effort.ts';
 import { freePort } from '../support/redis.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, sharedLink } from '../support/service-client.ts';
@@ -97,12 +98,14 @@ const COMPUTED = `(() => {
 
 type Computed = Readonly<Record<string, Readonly<Record<string, string>> | null>>;
 
-test.each([
-  [390, 'light'],
-  [390, 'dark'],
-  [1280, 'light'],
-  [1280, 'dark'],
-] as const)(
+test.each(
+  combinations([
+    [390, 'light'],
+    [390, 'dark'],
+    [1280, 'light'],
+    [1280, 'dark'],
+  ] as const),
+)(
   'at %i px in %s all pages have the same colours, type, buttons and fields, fit, and axe finds no violation',
   async (width, colorScheme) => {
     await drive.put('a.txt');

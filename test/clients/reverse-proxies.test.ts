@@ -42,12 +42,12 @@ const EXAMPLES: readonly Example[] = [
       index: 1,
       base: PATH,
       path: PATH,
-      isThorough: proxy !== 'caddy' || IS_LONG,
+      isThorough: proxy === 'nginx' || IS_LONG,
     },
   ]),
   {
     ...{ proxy: 'caddy', place: 'below a path that it takes off', index: 2, base: '', path: PATH },
-    isThorough: true,
+    isThorough: IS_LONG,
   },
 ];
 

@@ -1,5 +1,6 @@
 import { describe, test } from 'vitest';
 import { driveInBrowser } from '../support/drive-page.ts';
+import { combinations } from '../support/effort.ts';
 import { expectSoon } from '../support/eventually.ts';
 
 // How the web application tells to connect other programs to the drive.
@@ -69,12 +70,14 @@ describe('the dialog about other programs', () => {
     await expectSoon(() => page().evaluate('navigator.clipboard.readText()')).toBe(drive.program.url);
   });
 
-  test.each([
-    { width: 320, colorScheme: 'light' as const },
-    { width: 390, colorScheme: 'dark' as const },
-    { width: 1280, colorScheme: 'light' as const },
-    { width: 1280, colorScheme: 'dark' as const },
-  ])('at $width px in $colorScheme colours nothing is cut off, and axe finds no violation', async (look) => {
+  test.each(
+    combinations([
+      { width: 320, colorScheme: 'light' as const },
+      { width: 390, colorScheme: 'dark' as const },
+      { width: 1280, colorScheme: 'light' as const },
+      { width: 1280, colorScheme: 'dark' as const },
+    ] as const),
+  )('at $width px in $colorScheme colours nothing is cut off, and axe finds no violation', async (look) => {
     await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
     await openConnect('Win32');
     const overhang =

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { driveInBrowser } from '../support/drive-page.ts';
+import { combinations } from '../support/effort.ts';
 import { expectSoon } from '../support/eventually.ts';
 import { startProgram } from '../support/program.ts';
 
@@ -209,11 +210,13 @@ describe('the trash', () => {
   });
 });
 
-test.each([
-  { width: 320, colorScheme: 'light' as const },
-  { width: 320, colorScheme: 'dark' as const },
-  { width: 1280, colorScheme: 'dark' as const },
-])(
+test.each(
+  combinations([
+    { width: 320, colorScheme: 'light' as const },
+    { width: 320, colorScheme: 'dark' as const },
+    { width: 1280, colorScheme: 'dark' as const },
+  ] as const),
+)(
   'at $width px in $colorScheme colours versions, undo and trash fit, and axe finds no violation',
   async (look) => {
     const name = `${'A long name that goes on '.repeat(6)}.txt`;

@@ -1,6 +1,7 @@
 import { encode } from 'uqr';
 import { describe, expect, test } from 'vitest';
 import { driveInBrowser } from '../support/drive-page.ts';
+import { combinations } from '../support/effort.ts';
 import { expectSoon } from '../support/eventually.ts';
 
 // Shared links in the web application at the drive's address; each test has a folder of its own.
@@ -276,12 +277,14 @@ describe('the list of all links', () => {
 });
 
 describe('the dialogs about links on different screens', () => {
-  test.each([
-    { width: 320, colorScheme: 'light' as const },
-    { width: 390, colorScheme: 'dark' as const },
-    { width: 1280, colorScheme: 'light' as const },
-    { width: 1280, colorScheme: 'dark' as const },
-  ])('at $width px in $colorScheme colours nothing is cut off, and axe finds no violation', async (look) => {
+  test.each(
+    combinations([
+      { width: 320, colorScheme: 'light' as const },
+      { width: 390, colorScheme: 'dark' as const },
+      { width: 1280, colorScheme: 'light' as const },
+      { width: 1280, colorScheme: 'dark' as const },
+    ] as const),
+  )('at $width px in $colorScheme colours nothing is cut off, and axe finds no violation', async (look) => {
     const name = `A long name ${'that goes on and on '.repeat(8)}.txt`;
     await drive.put(encodeURIComponent(name), 'x');
     await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });

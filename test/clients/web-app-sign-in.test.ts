@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { driveInBrowser } from '../support/drive-page.ts';
+import { combinations } from '../support/effort.ts';
 import { expectSoon } from '../support/eventually.ts';
 import { PASSWORD } from '../support/program.ts';
 
@@ -207,18 +208,17 @@ test('a signed-in user who follows a link of another site reaches the drive', as
   expect(page().url()).toBe(drive.addressOf(''));
 });
 
-test.each([
-  [390, 'light'],
-  [390, 'dark'],
-  [1280, 'light'],
-  [1280, 'dark'],
-] as const)(
-  'the sign-in page fits into %i px in %s, and axe finds no violation',
-  async (width, colorScheme) => {
-    await openSignedOut({ viewport: { width, height: 700 }, colorScheme });
-    await fillIn('wrong');
-    await page().getByRole('alert').waitFor();
-    await expectSoon(() => page().evaluate('document.documentElement.scrollWidth')).toBe(width);
-    await expectSoon(() => drive.violations()).toEqual([]);
-  },
-);
+test.each(
+  combinations([
+    [390, 'light'],
+    [390, 'dark'],
+    [1280, 'light'],
+    [1280, 'dark'],
+  ] as const),
+)('the sign-in page fits into %i px in %s, and axe finds no violation', async (width, colorScheme) => {
+  await openSignedOut({ viewport: { width, height: 700 }, colorScheme });
+  await fillIn('wrong');
+  await page().getByRole('alert').waitFor();
+  await expectSoon(() => page().evaluate('document.documentElement.scrollWidth')).toBe(width);
+  await expectSoon(() => drive.violations()).toEqual([]);
+});

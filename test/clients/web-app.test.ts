@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { driveInBrowser } from '../support/drive-page.ts';
+import { combinations } from '../support/effort.ts';
 import { expectSoon } from '../support/eventually.ts';
 
 // The drive's address in a browser shows the web application; each test has a folder of its own.
@@ -143,12 +144,14 @@ describe('the application by fast keys', () => {
 });
 
 describe('the application on different screens', () => {
-  test.each([
-    { width: 320, colorScheme: 'light' as const },
-    { width: 390, colorScheme: 'dark' as const },
-    { width: 1280, colorScheme: 'light' as const },
-    { width: 1280, colorScheme: 'dark' as const },
-  ])('at $width px in $colorScheme colours nothing is cut off, and axe finds no violation', async (look) => {
+  test.each(
+    combinations([
+      { width: 320, colorScheme: 'light' as const },
+      { width: 390, colorScheme: 'dark' as const },
+      { width: 1280, colorScheme: 'light' as const },
+      { width: 1280, colorScheme: 'dark' as const },
+    ] as const),
+  )('at $width px in $colorScheme colours nothing is cut off, and axe finds no violation', async (look) => {
     await drive.put(encodeURIComponent(`A long name ${'that goes on and on '.repeat(8)}.pdf`), 'x');
     await drive.dav('MKCOL', 'folder/');
     await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
@@ -169,14 +172,16 @@ describe('the application on different screens', () => {
     await expectSoon(() => drive.violations()).toEqual([]);
   });
 
-  test.each([
-    { width: 720, locale: 'en' },
-    { width: 1000, locale: 'en' },
-    { width: 1280, locale: 'en' },
-    { width: 1280, locale: 'de' },
-    { width: 1450, locale: 'de' },
-    { width: 970, locale: 'de' },
-  ])('at $width px in $locale a selection does not move the list', async ({ width, locale }) => {
+  test.each(
+    combinations([
+      { width: 720, locale: 'en' },
+      { width: 1000, locale: 'en' },
+      { width: 1280, locale: 'en' },
+      { width: 1280, locale: 'de' },
+      { width: 1450, locale: 'de' },
+      { width: 970, locale: 'de' },
+    ] as const),
+  )('at $width px in $locale a selection does not move the list', async ({ width, locale }) => {
     await drive.put('a.txt');
     await drive.use({ viewport: { width, height: 800 }, locale });
     await drive.open();

@@ -12,6 +12,11 @@ export function effort(count: number): number {
 /** Whether this is `npm run test:long`, which also tries the combinations that `npm test` leaves out. */
 export const IS_LONG = EFFORT > 1;
 
+/** Returns the rows of a table of combinations: all in `npm run test:long`, only the first and the last in `npm test`. */
+export function combinations<T>(rows: readonly T[]): T[] {
+  return rows.filter((_, index) => IS_LONG || index === 0 || index === rows.length - 1);
+}
+
 /** Returns the seed in TEST_SEED, or a random one. A test prints it, so that its run can be repeated. */
 export function testSeed(): number {
   return Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 1_000_000));
