@@ -23,7 +23,7 @@ const ALONE = [
 const WAITING = { maxWorkers: availableParallelism() + 6, sequence: { groupOrder: 1 } };
 
 /** The tests that compute. Each worker compiles `src/` for itself, so that eight more cost a fifth more processor time. */
-const COMPUTING = { maxWorkers: availableParallelism() + 1, sequence: { groupOrder: 2 } };
+const COMPUTING = { maxWorkers: availableParallelism() + 2, sequence: { groupOrder: 2 } };
 
 /** Tests that only `npm run test:long` runs. */
 const LONG = IS_LONG ? ['test/long/**/*.test.ts'] : [];
