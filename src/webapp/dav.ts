@@ -65,10 +65,16 @@ export async function createFolder(path: string): Promise<void> {
   await send('MKCOL', addressOf(path, 'folder'));
 }
 
-/** Moves or copies `item`. Throws `DavFailure` 412 when the target exists. */
-export async function relocate(how: 'MOVE' | 'COPY', item: Item, to: string): Promise<void> {
+/** Moves or copies `item`. Unless it `replaces` the target, throws `DavFailure` 412 when that exists. */
+export async function relocate(
+  how: 'MOVE' | 'COPY',
+  item: Item,
+  to: string,
+  { replaces }: { readonly replaces: boolean } = { replaces: false },
+): Promise<void> {
   const Destination = new URL(addressOf(to, item.kind), location.href).href;
-  await send(how, addressOf(item.path, item.kind), { headers: { Destination, Overwrite: 'F' } });
+  const headers = { Destination, Overwrite: replaces ? 'T' : 'F' };
+  await send(how, addressOf(item.path, item.kind), { headers });
 }
 
 /** Removes `item`; a file only if it is unchanged. `isRecoverable`: so that it can be undone. Throws `DavFailure`. */

@@ -24,6 +24,7 @@ import { Preview } from './preview.tsx';
 import { useSearch } from './search.ts';
 import { MoreFound, SearchBar } from './search-bar.tsx';
 import { type Keys, NOTHING_SELECTED, type Selection, selected } from './selection.ts';
+import { TakenDialog } from './taken-dialog.tsx';
 import { Toolbar } from './toolbar.tsx';
 import type { Undo } from './undo.tsx';
 import type { NewFile } from './uploads.ts';
@@ -198,6 +199,7 @@ export function FolderPage(props: Props) {
           onEdit={setEdited}
         />
       )}
+      {operations.taken && <TakenDialog key={operations.taken.name} taken={operations.taken} />}
       {locked && (
         <LockDialog
           item={locked}

@@ -80,15 +80,61 @@ test('the dialog offers no folder that would move into itself', async () => {
   expect(await drive.statusOf('target/moved/')).toBe(200);
 });
 
-test('a move of several files leaves those whose names are taken, and the page says which and how many', async () => {
+/** Drags three files onto a folder that has two of the names, and opens the question about the first one. */
+async function dragOntoTaken(): Promise<void> {
   await drive.dav('MKCOL', 'target/');
   for (const name of ['a.txt', 'b.txt', 'c.txt', 'target/a.txt', 'target/b.txt']) await drive.put(name);
   await drive.open();
   for (const name of ['a.txt', 'b.txt', 'c.txt']) await drive.check(name);
   await drive.item('a.txt').dragTo(drive.item('target'));
+  await drive.dialog().getByText('“a.txt” exists already.').waitFor();
+}
+
+test('a move asks about each file whose name is taken, and a skipped one stays where it is', async () => {
+  await dragOntoTaken();
+  await expectSoon(() => drive.violations()).toEqual([]);
+  await drive.press('Skip');
+  await drive.dialog().getByText('“b.txt” exists already.').waitFor();
+  await page().keyboard.press('Escape');
   await expectSoon(() => drive.names()).toEqual(['target', 'a.txt', 'b.txt']);
-  await expectSoon(() => page().getByRole('alert').innerText()).toBe(
-    '“a.txt” exists here already; choose another name. (and 1 more)',
-  );
-  expect(await drive.textOf('target/a.txt')).toBe('target/a.txt');
+  expect([await drive.textOf('target/a.txt'), await drive.textOf('target/c.txt')]).toEqual([
+    'target/a.txt',
+    'c.txt',
+  ]);
+});
+
+test('one answer replaces all files whose names are taken', async () => {
+  await dragOntoTaken();
+  await drive.dialog().getByLabel('Do the same with all others').check();
+  await drive.press('Replace');
+  await expectSoon(() => drive.names()).toEqual(['target']);
+  expect([await drive.textOf('target/a.txt'), await drive.textOf('target/b.txt')]).toEqual([
+    'a.txt',
+    'b.txt',
+  ]);
+});
+
+test('a moved file is kept beside the one that has its name, with the next free number', async () => {
+  await drive.put('a.txt', 'mine');
+  await drive.dav('MKCOL', 'target/');
+  await drive.put('target/a.txt', 'theirs');
+  await drive.put('target/a%20(2).txt', 'theirs too');
+  await drive.open();
+  await drive.item('a.txt').dragTo(drive.item('target'));
+  await drive.press('Keep both');
+  await expectSoon(() => drive.names()).toEqual(['target']);
+  expect(await drive.textOf('target/a%20(3).txt')).toBe('mine');
+  expect(await drive.textOf('target/a.txt')).toBe('theirs');
+});
+
+test('a folder whose name is taken is never offered to replace the other one', async () => {
+  for (const name of ['moved/', 'target/', 'target/moved/']) await drive.dav('MKCOL', name);
+  await drive.put('target/moved/kept.txt', 'kept');
+  await drive.open();
+  await drive.item('moved').dragTo(drive.item('target'));
+  await drive.dialog().getByText('it cannot be replaced').waitFor();
+  expect(await drive.dialog().getByRole('button', { name: 'Replace' }).count()).toBe(0);
+  await drive.press('Keep both');
+  await expectSoon(() => drive.statusOf('target/moved%20(2)/')).toBe(200);
+  expect(await drive.textOf('target/moved/kept.txt')).toBe('kept');
 });
