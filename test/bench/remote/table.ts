@@ -9,7 +9,7 @@ export interface Result {
   readonly bare: (number | undefined)[][];
 }
 
-const MEMORY_WANTED_MB = 250;
+const MEMORY_WANTED_MB = 110;
 
 /** Returns the results as a Markdown table. */
 export function table(results: readonly Result[]): string {
