@@ -20,10 +20,10 @@ const ALONE = [
 ];
 
 /** The tests that wait for other programs: fewer workers would leave processors idle. */
-const WAITING = { maxWorkers: availableParallelism() + 5, sequence: { groupOrder: 1 } };
+const WAITING = { maxWorkers: availableParallelism() + 6, sequence: { groupOrder: 1 } };
 
-/** The tests that compute. Each worker compiles `src/` for itself, so that more of them cost more processor time. */
-const COMPUTING = { maxWorkers: availableParallelism() + 3, sequence: { groupOrder: 2 } };
+/** The tests that compute. Each worker compiles `src/` for itself, so that eight more cost a fifth more processor time. */
+const COMPUTING = { maxWorkers: availableParallelism() + 2, sequence: { groupOrder: 2 } };
 
 /** Tests that only `npm run test:long` runs. */
 const LONG = IS_LONG ? ['test/long/**/*.test.ts'] : [];
