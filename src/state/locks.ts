@@ -52,7 +52,8 @@ export interface Claimed {
 /**
  * The write locks of one drive (RFC 4918 §6 and §7), and the claims of the requests that are changing it. A granted lock
  * survives a kill of davgate; a power cut may lose the last ones, as clients have to expect of any lock (§6.6). Time is an
- * argument; a lock whose `expiresMs` has passed is ignored everywhere and removed on occasion.
+ * argument; a lock whose `expiresMs` has passed is ignored everywhere and removed on occasion. Its functions do without `this`,
+ * so that an object may take over some of them.
  */
 export interface Locks {
   /**
