@@ -21,7 +21,7 @@ export interface Changes {
  * it is announced, or is announced again.
  */
 export class Announcer implements Changes {
-  /** Whether anybody follows. Who announces many changes asks first. */
+  /** Whether anybody follows. Callers check it before they work out what has changed. */
   isFollowed = false;
   readonly #listeners = new Set<(change: DriveChange) => void>();
 

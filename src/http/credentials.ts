@@ -31,7 +31,7 @@ export type LoginResult =
   | { readonly retryAfterMs: number };
 
 /**
- * Asks somebody else about a login. Returns the user, `undefined` for a wrong login. `find` returns the user of the table with
+ * Asks another program about a login. Returns the user, `undefined` for a wrong login. `find` returns the user of the table with
  * a name. Throws `LoginUnavailable`.
  */
 export type CheckLogin = (
@@ -66,7 +66,7 @@ interface NamedClient extends Client {
 /** How long checked credentials are remembered, in ms: meanwhile they cost no hash. */
 const KNOWN_MS = 10 * 60_000;
 
-/** How long logins that the external check has accepted are remembered, in ms: a user whom it forgets is out so soon. */
+/** How long logins that the external check has accepted are remembered, in ms. A user whom it drops is locked out soon after. */
 const EXTERNAL_KNOWN_MS = 60_000;
 
 /** How long logins that the external check has refused are remembered, in ms: a new user should not wait for long. */

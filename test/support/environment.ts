@@ -23,7 +23,7 @@ export function settleEnvironment(): void {
   useMemory();
 }
 
-/** Linux's file system in memory: there SQLite's commits, of which a run makes a million, wait for no disk. */
+/** Linux's file system in memory. A run makes a million SQLite commits, and here none of them waits for a disk. */
 const MEMORY = '/dev/shm';
 
 /** Free memory, in bytes, with which the files of a run leave enough for everything else. */

@@ -7,7 +7,7 @@ export interface Account {
   readonly id: string;
   /** Digits: the namespace in which the account's paths begin, by default its home. */
   readonly namespace: string;
-  /** The team of which it is a member. */
+  /** Its team; absent for a person on their own. */
   readonly team?: Team;
   /** Address. Lookups ignore the case of the letters A to Z. */
   readonly email: string;
