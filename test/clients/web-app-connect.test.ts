@@ -1,7 +1,7 @@
 import { describe, test } from 'vitest';
 import { driveInBrowser } from '../support/drive-page.ts';
-import { combinations } from '../support/effort.ts';
 import { expectSoon } from '../support/eventually.ts';
+import { SCREENS } from '../support/screens.ts';
 
 // How the web application tells to connect other programs to the drive.
 
@@ -70,25 +70,21 @@ describe('the dialog about other programs', () => {
     await expectSoon(() => page().evaluate('navigator.clipboard.readText()')).toBe(drive.program.url);
   });
 
-  test.each(
-    combinations([
-      { width: 320, colorScheme: 'light' as const },
-      { width: 390, colorScheme: 'dark' as const },
-      { width: 1280, colorScheme: 'light' as const },
-      { width: 1280, colorScheme: 'dark' as const },
-    ] as const),
-  )('at $width px in $colorScheme colours nothing is cut off, and axe finds no violation', async (look) => {
-    await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
-    await openConnect('Win32');
-    const overhang =
-      "document.querySelector('dialog').scrollWidth - document.querySelector('dialog').clientWidth";
-    for (const name of ['Windows', 'macOS', 'Linux', 'Android', 'iPhone, iPad']) {
-      await tab(name).click();
-      await expectSoon(() => tab(name).getAttribute('aria-selected')).toBe('true');
-      await expectSoon(() => page().evaluate(overhang)).toBe(0);
-      await expectSoon(() => drive.violations()).toEqual([]);
-    }
-  });
+  test.each(SCREENS)(
+    'at $width px in $colorScheme colours nothing is cut off, and axe finds no violation',
+    async (look) => {
+      await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
+      await openConnect('Win32');
+      const overhang =
+        "document.querySelector('dialog').scrollWidth - document.querySelector('dialog').clientWidth";
+      for (const name of ['Windows', 'macOS', 'Linux', 'Android', 'iPhone, iPad']) {
+        await tab(name).click();
+        await expectSoon(() => tab(name).getAttribute('aria-selected')).toBe('true');
+        await expectSoon(() => page().evaluate(overhang)).toBe(0);
+        await expectSoon(() => drive.violations()).toEqual([]);
+      }
+    },
+  );
 
   test('a German browser sees the steps in German', async () => {
     await drive.use({ locale: 'de-AT' });

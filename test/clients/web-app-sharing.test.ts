@@ -1,8 +1,8 @@
 import { encode } from 'uqr';
 import { describe, expect, test } from 'vitest';
 import { driveInBrowser } from '../support/drive-page.ts';
-import { combinations } from '../support/effort.ts';
 import { expectSoon } from '../support/eventually.ts';
+import { SCREENS } from '../support/screens.ts';
 
 // Shared links in the web application at the drive's address; each test has a folder of its own.
 
@@ -277,32 +277,28 @@ describe('the list of all links', () => {
 });
 
 describe('the dialogs about links on different screens', () => {
-  test.each(
-    combinations([
-      { width: 320, colorScheme: 'light' as const },
-      { width: 390, colorScheme: 'dark' as const },
-      { width: 1280, colorScheme: 'light' as const },
-      { width: 1280, colorScheme: 'dark' as const },
-    ] as const),
-  )('at $width px in $colorScheme colours nothing is cut off, and axe finds no violation', async (look) => {
-    const name = `A long name ${'that goes on and on '.repeat(8)}.txt`;
-    await drive.put(encodeURIComponent(name), 'x');
-    await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
-    const overhang =
-      "document.querySelector('dialog').scrollWidth - document.querySelector('dialog').clientWidth";
-    await openShare(name);
-    await button('Make link').waitFor();
-    await drive.dialog().getByLabel('Ask for a password').check();
-    await expectSoon(() => drive.violations()).toEqual([]);
-    await drive.dialog().getByLabel('Password of the link').fill('sesame');
-    await button('Make link').click();
-    await linkField().waitFor();
-    await expectSoon(() => page().evaluate(overhang)).toBe(0);
-    await expectSoon(() => drive.violations()).toEqual([]);
-    await button('Close').click();
-    await drive.press('Shared links');
-    await drive.dialog().getByText(pathOf(name)).waitFor();
-    await expectSoon(() => page().evaluate(overhang)).toBe(0);
-    await expectSoon(() => drive.violations()).toEqual([]);
-  });
+  test.each(SCREENS)(
+    'at $width px in $colorScheme colours nothing is cut off, and axe finds no violation',
+    async (look) => {
+      const name = `A long name ${'that goes on and on '.repeat(8)}.txt`;
+      await drive.put(encodeURIComponent(name), 'x');
+      await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
+      const overhang =
+        "document.querySelector('dialog').scrollWidth - document.querySelector('dialog').clientWidth";
+      await openShare(name);
+      await button('Make link').waitFor();
+      await drive.dialog().getByLabel('Ask for a password').check();
+      await expectSoon(() => drive.violations()).toEqual([]);
+      await drive.dialog().getByLabel('Password of the link').fill('sesame');
+      await button('Make link').click();
+      await linkField().waitFor();
+      await expectSoon(() => page().evaluate(overhang)).toBe(0);
+      await expectSoon(() => drive.violations()).toEqual([]);
+      await button('Close').click();
+      await drive.press('Shared links');
+      await drive.dialog().getByText(pathOf(name)).waitFor();
+      await expectSoon(() => page().evaluate(overhang)).toBe(0);
+      await expectSoon(() => drive.violations()).toEqual([]);
+    },
+  );
 });

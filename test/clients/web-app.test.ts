@@ -6,6 +6,7 @@ import { PROJECT_ROOT } from '../support/build.ts';
 import { driveInBrowser } from '../support/drive-page.ts';
 import { combinations } from '../support/effort.ts';
 import { expectSoon } from '../support/eventually.ts';
+import { SCREENS } from '../support/screens.ts';
 
 // The drive's address in a browser shows the web application; each test has a folder of its own.
 
@@ -144,33 +145,29 @@ describe('the application by fast keys', () => {
 });
 
 describe('the application on different screens', () => {
-  test.each(
-    combinations([
-      { width: 320, colorScheme: 'light' as const },
-      { width: 390, colorScheme: 'dark' as const },
-      { width: 1280, colorScheme: 'light' as const },
-      { width: 1280, colorScheme: 'dark' as const },
-    ] as const),
-  )('at $width px in $colorScheme colours nothing is cut off, and axe finds no violation', async (look) => {
-    await drive.put(encodeURIComponent(`A long name ${'that goes on and on '.repeat(8)}.pdf`), 'x');
-    await drive.dav('MKCOL', 'folder/');
-    await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
-    await drive.open();
-    const widths = '[document.documentElement.scrollWidth, innerWidth]';
-    await expectSoon(() => page().evaluate<number[]>(widths)).toEqual([look.width, look.width]);
-    await expectSoon(() => drive.violations()).toEqual([]);
-    await drive.check('folder');
-    await expectSoon(() => drive.violations()).toEqual([]);
-    await drive.press('Grid');
-    await expectSoon(() => drive.violations()).toEqual([]);
-    await drive.press('Delete');
-    await expectSoon(() => drive.violations()).toEqual([]);
-    await page().keyboard.press('Escape');
-    await drive.press('Clear selection');
-    await drive.upload({ name: 'a.txt', text: 'a' });
-    await page().getByText('1 uploaded').waitFor();
-    await expectSoon(() => drive.violations()).toEqual([]);
-  });
+  test.each(SCREENS)(
+    'at $width px in $colorScheme colours nothing is cut off, and axe finds no violation',
+    async (look) => {
+      await drive.put(encodeURIComponent(`A long name ${'that goes on and on '.repeat(8)}.pdf`), 'x');
+      await drive.dav('MKCOL', 'folder/');
+      await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
+      await drive.open();
+      const widths = '[document.documentElement.scrollWidth, innerWidth]';
+      await expectSoon(() => page().evaluate<number[]>(widths)).toEqual([look.width, look.width]);
+      await expectSoon(() => drive.violations()).toEqual([]);
+      await drive.check('folder');
+      await expectSoon(() => drive.violations()).toEqual([]);
+      await drive.press('Grid');
+      await expectSoon(() => drive.violations()).toEqual([]);
+      await drive.press('Delete');
+      await expectSoon(() => drive.violations()).toEqual([]);
+      await page().keyboard.press('Escape');
+      await drive.press('Clear selection');
+      await drive.upload({ name: 'a.txt', text: 'a' });
+      await page().getByText('1 uploaded').waitFor();
+      await expectSoon(() => drive.violations()).toEqual([]);
+    },
+  );
 
   test.each(
     combinations([
