@@ -1,7 +1,7 @@
 import { expect, vi } from 'vitest';
 
 /** How long a test waits for an expectation, in ms: far longer than needed on a busy machine, to end a hang. */
-export const WAIT_MS = 120_000;
+export const WAIT_MS = 300_000;
 
 /** Repeats `expectation` until it does not throw. Resolves with its result. */
 export function eventually<T>(expectation: () => T | Promise<T>, intervalMs = 50): Promise<T> {
