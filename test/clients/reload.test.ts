@@ -6,7 +6,7 @@ import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { connect } from 'node:tls';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
@@ -21,17 +21,49 @@ import {
 import { onTerminal } from '../support/terminal.ts';
 
 let home: Awaited<ReturnType<typeof temporaryDirectory>>;
+/** A davgate that all tests reload. */
+let program: ReturnType<typeof spawnProgram>;
+let port: number;
 beforeAll(async () => {
   home = await temporaryDirectory();
+  await useCertificate('one');
+  await configure(['ann', 'bob']);
+  const place = ['--listen', '127.0.0.1:0', '--data-dir', file('data'), '--cache-dir', file('cache')];
+  program = spawnProgram(['--config', CONFIG(), ...place]);
+  await matchOutput(program.child, program.output, /Ctrl\+C/);
+  port = Number(/https:\/\/127\.0\.0\.1:(\d+)/.exec(program.output())?.[1]);
 });
-afterAll(() => home.remove());
+afterAll(async () => {
+  const { child } = program;
+  child.kill('SIGTERM');
+  await once(child, 'close');
+  await home.remove();
+});
+
+const agents: Agent[] = [];
+/** Whether the test has changed the configuration. */
+let isChanged = false;
+afterEach(async () => {
+  for (const agent of agents.splice(0)) agent.destroy();
+  if (!isChanged) return;
+  await useCertificate('one');
+  await configure(['ann', 'bob']);
+  await hangUp(RELOADED);
+  isChanged = false;
+});
 
 const file = (name: string) => join(home.path, name);
 const CONFIG = () => file('davgate.json');
 
-/** Writes the configuration. Each user's password is the name followed by `s word`; the file has its hash. */
+/** Returns a user of the configuration. The file has the hash of the password. */
+function hashed(name: string, password = `${name}s word`, drive = 'one') {
+  return { name, 'password-hash': cheapHash(password), drive };
+}
+
+/** Writes the configuration. Each user's password is the name followed by `s word`. */
 async function configure(users: readonly string[], more: object = {}): Promise<void> {
-  const rows = users.map((name) => ({ name, 'password-hash': cheapHash(`${name}s word`), drive: 'one' }));
+  const rows = users.map((name) => hashed(name));
+  isChanged = true;
   const tls = { 'tls-cert': file('cert.pem'), 'tls-key': file('key.pem') };
   await writeFile(CONFIG(), JSON.stringify({ drives: { one: {} }, users: rows, ...tls, ...more }));
 }
@@ -41,25 +73,6 @@ async function useCertificate(name: 'one' | 'other'): Promise<void> {
   await copyFile(from('pem'), file('cert.pem'));
   await copyFile(from('key'), file('key.pem'));
 }
-
-let program: ReturnType<typeof spawnProgram>;
-let port: number;
-const agents: Agent[] = [];
-beforeEach(async () => {
-  await useCertificate('one');
-  await configure(['ann', 'bob']);
-  const place = ['--listen', '127.0.0.1:0', '--data-dir', file('data'), '--cache-dir', file('cache')];
-  program = spawnProgram(['--config', CONFIG(), ...place]);
-  await matchOutput(program.child, program.output, /Ctrl\+C/);
-  port = Number(/https:\/\/127\.0\.0\.1:(\d+)/.exec(program.output())?.[1]);
-});
-afterEach(async () => {
-  for (const agent of agents.splice(0)) agent.destroy();
-  const { child } = program;
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill('SIGTERM');
-  await once(child, 'close');
-});
 
 /** Returns a client of this user that keeps its one connection. */
 function client(user: string) {
@@ -145,23 +158,22 @@ test('SIGHUP reloads users and certificate while a download goes on', async () =
 test('SIGHUP with a changed password refuses the old one at the next request', async () => {
   const ann = client('ann');
   expect(await statusOf(ann)).toBe(200);
-  await configure([], { users: [{ name: 'ann', password: 'another', drive: 'one' }] });
+  await configure([], { users: [hashed('ann', 'another')] });
   await hangUp(RELOADED);
   expect(await statusOf(ann)).toBe(401);
 });
 
 test('SIGHUP keeps browsers signed in whose users keep their password, and signs out those of changed and removed users', async () => {
   // With a clear password davgate makes a new hash at each reload, unless it finds that the password is the same.
-  const clear = (...names: string[]) =>
-    configure([], { users: names.map((name) => ({ name, password: `${name}s word`, drive: 'one' })) });
-  await clear('ann', 'bob');
+  const clear = { name: 'ann', password: 'anns word', drive: 'one' };
+  await configure([], { users: [clear, hashed('bob')] });
   await hangUp(RELOADED);
   const [ann, bob] = [await browser('ann'), await browser('bob')];
   expect([await ann(), await bob()]).toEqual([200, 200]);
-  await clear('ann', 'carol');
+  await configure([], { users: [clear, hashed('carol')] });
   await hangUp(RELOADED);
   expect([await ann(), await bob()]).toEqual([200, 401]);
-  await configure([], { users: [{ name: 'ann', password: 'another', drive: 'one' }] });
+  await configure([], { users: [hashed('ann', 'another')] });
   await hangUp(RELOADED);
   expect(await ann()).toBe(401);
 });
@@ -175,7 +187,7 @@ test.each([
   ['a certificate without its key', () => writeFile(file('key.pem'), ''), /reason="cannot serve https with/],
   [
     'a user without a usable hash',
-    () => configure([], { users: [{ name: 'eve', 'password-hash': 'x', drive: 'one' }] }),
+    () => configure([], { users: [{ ...hashed('eve'), 'password-hash': 'x' }] }),
     /reason="user eve: not a password hash/,
   ],
 ])('SIGHUP with %s changes nothing and logs why', async (_what, spoil, reason) => {
@@ -190,11 +202,7 @@ test.each([
 });
 
 test('SIGHUP names the settings that wait for the next start, and leaves out users whose drive does not run', async () => {
-  const users = ['one', 'two'].map((drive) => ({
-    name: drive,
-    'password-hash': cheapHash(`${drive}s word`),
-    drive,
-  }));
+  const users = ['one', 'two'].map((drive) => hashed(drive, `${drive}s word`, drive));
   await configure([], { users, drives: { one: {}, two: {} }, 'write-mode': 'back' });
   await hangUp(RELOADED);
   await eventually(() =>
