@@ -37,6 +37,7 @@ export function openSqlite(file: string, options: OpenOptions = {}): SqliteDatab
     database.pragma('synchronous = FULL');
     database.pragma('foreign_keys = ON');
     for (const [name, value] of Object.entries(pragmas)) database.pragma(`${name} = ${value}`);
+    planOnce(database);
     return database;
   } catch (error) {
     database.close();
@@ -52,7 +53,20 @@ export function openSqliteToRead(file: string, { isShared = false } = {}): Sqlit
   assertCompiled();
   const database = new Sqlite(file, { fileMustExist: true, ...(isShared ? {} : { timeout: 0 }) });
   if (!isShared) database.pragma('locking_mode = EXCLUSIVE');
+  planOnce(database);
   return database;
+}
+
+/**
+ * Makes the statements of `database` keep their query plan. SQLite looks at the value of a parameter that is compared for
+ * equality or limits the rows, and plans the query again whenever another value is bound: for a join that takes 50 µs
+ * where the query takes 1 µs. It does not look behind a unary plus, which changes no value.
+ */
+function planOnce(database: SqliteDatabase): void {
+  database.prepare = new Proxy(database.prepare, {
+    apply: (prepare, self, [sql]: [string]) =>
+      Reflect.apply(prepare, self, [sql.replace(/((?<![<>])=|\bLIMIT|\bOFFSET)\s*(?=[?@])/g, '$1 +')]),
+  });
 }
 
 /** Without its own binary, better-sqlite3 would end a process on Node 20 with a segmentation fault. */
