@@ -130,20 +130,15 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     timeouts,
   });
   const spool = await openSpool({ directory: join(directory, 'spool'), clock, log });
-  const journals = await openSqliteJournals(
-    {
-      journal: join(directory, 'journal'),
-      lostAndFound: join(directory, 'lost-and-found'),
-    },
-    log,
-  );
+  const places = { journal: join(directory, 'journal'), lostAndFound: join(directory, 'lost-and-found') };
+  const journals = writeBack ? await openSqliteJournals(places, log) : undefined;
   const drive = { remote, state: stateStore.drive('d'), cache, clock, log, deletePolicy: 'auto' } as const;
   const files = await openDrive({
     ...drive,
     spool,
     ...(holdMs !== undefined && { holdMs }),
     ...(staleMs !== undefined && { staleMs }),
-    ...(writeBack && { journal: await journals.drive('d') }),
+    ...(journals && { journal: await journals.drive('d') }),
   });
   const access = {
     user: undefined,
@@ -190,7 +185,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
       await files.close(unhurried());
       await remote.close();
       await cache.close();
-      await journals.close();
+      await journals?.close();
       await stateStore.close();
       if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
     },
