@@ -9,7 +9,7 @@ import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { succeed } from '../support/command.ts';
 import { expectSoon } from '../support/eventually.ts';
-import { type Program, runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
+import { cheapHash, type Program, runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { rpc } from '../support/service-client.ts';
 
@@ -26,7 +26,7 @@ beforeEach(async () => {
   data = join(directory.path, 'data');
   const config = {
     drives: { local: {}, away: { 'api-url': service.url, token: service.token } },
-    users: [{ name: 'tester', password: 'pass word:1', drives: ['local', 'away'] }],
+    users: [{ name: 'tester', 'password-hash': cheapHash('pass word:1'), drives: ['local', 'away'] }],
     'write-mode': 'back',
   };
   await writeFile(join(directory.path, 'davgate.json'), JSON.stringify(config), { mode: 0o600 });

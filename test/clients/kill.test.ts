@@ -98,56 +98,60 @@ describe('davgate killed while clients send requests', () => {
     await rclone.remove();
   });
 
-  test('MOVE onto an existing file leaves the old or the new file and no temporary name after davgate is killed', async () => {
-    await ask('MKCOL', 'moves');
-    await ask('PUT', 'moves/target', { body: 'version 0' });
+  describe('after a kill while MOVE replaces a file', () => {
     let acknowledged = 0;
-    let failure: unknown;
-    const moving = (async () => {
-      for (;;) {
-        await ask('PUT', 'moves/new', { body: `version ${acknowledged + 1}` });
-        const destination = new URL('moves/target', program.url).href;
-        expect((await ask('MOVE', 'moves/new', { headers: { destination } })).status).toBe(204);
-        acknowledged++;
-      }
-    })().catch((error: unknown) => {
-      failure = error;
+    let token = '';
+    beforeAll(async () => {
+      await ask('MKCOL', 'moves');
+      await ask('PUT', 'moves/target', { body: 'version 0' });
+      await ask('PUT', 'kept', { body: 'text' });
+      const patch =
+        '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><c xmlns="urn:x">blue</c></D:prop></D:set></D:propertyupdate>';
+      expect((await ask('PROPPATCH', 'kept', { body: patch })).status).toBe(207);
+      const info =
+        '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>';
+      const locked = await ask('LOCK', 'kept', { body: info });
+      token = locked.headers.get('lock-token') ?? '';
+      expect(locked.status).toBe(200);
+      expect((await ask('PUT', 'empty', { body: '' })).status).toBe(201);
+      let failure: unknown;
+      const moving = (async () => {
+        for (;;) {
+          await ask('PUT', 'moves/new', { body: `version ${acknowledged + 1}` });
+          const destination = new URL('moves/target', program.url).href;
+          expect((await ask('MOVE', 'moves/new', { headers: { destination } })).status).toBe(204);
+          acknowledged++;
+        }
+      })().catch((error: unknown) => {
+        failure = error;
+      });
+      while (acknowledged < 20 && failure === undefined) await new Promise(setImmediate);
+      await restart();
+      await moving;
     });
-    while (acknowledged < 20 && failure === undefined) await new Promise(setImmediate);
-    await restart();
-    await moving;
-    const content = await (await ask('GET', 'moves/target')).text();
-    // The last MOVE may be complete although its answer was lost.
-    expect([`version ${acknowledged}`, `version ${acknowledged + 1}`]).toContain(content);
-    const names = await filesIn('moves');
-    expect(names.filter((name) => name !== 'target' && name !== 'new')).toEqual([]);
-  });
 
-  test('locks and dead properties are there after davgate is killed', async () => {
-    await ask('PUT', 'kept', { body: 'text' });
-    const patch =
-      '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><c xmlns="urn:x">blue</c></D:prop></D:set></D:propertyupdate>';
-    expect((await ask('PROPPATCH', 'kept', { body: patch })).status).toBe(207);
-    const info =
-      '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>';
-    const locked = await ask('LOCK', 'kept', { body: info });
-    const token = locked.headers.get('lock-token') ?? '';
-    expect(locked.status).toBe(200);
-    await restart();
-    expect((await ask('PUT', 'kept', { body: 'without the lock' })).status).toBe(423);
-    expect((await ask('PUT', 'kept', { body: 'with it', headers: { if: `(${token})` } })).status).toBe(204);
-    const find = '<D:propfind xmlns:D="DAV:"><D:prop><c xmlns="urn:x"/></D:prop></D:propfind>';
-    expect(await (await ask('PROPFIND', 'kept', { headers: { depth: '0' }, body: find })).text()).toContain(
-      'blue',
-    );
-    expect((await ask('UNLOCK', 'kept', { headers: { 'lock-token': token } })).status).toBe(204);
-  });
+    test('MOVE onto an existing file leaves the old or the new file and no temporary name after davgate is killed', async () => {
+      const content = await (await ask('GET', 'moves/target')).text();
+      // The last MOVE may be complete although its answer was lost.
+      expect([`version ${acknowledged}`, `version ${acknowledged + 1}`]).toContain(content);
+      const names = await filesIn('moves');
+      expect(names.filter((name) => name !== 'target' && name !== 'new')).toEqual([]);
+    });
 
-  test('an empty file that was acknowledged is there after davgate is killed', async () => {
-    expect((await ask('PUT', 'empty', { body: '' })).status).toBe(201);
-    await restart();
-    const answer = await ask('GET', 'empty');
-    expect([answer.status, await answer.text()]).toEqual([200, '']);
+    test('locks and dead properties are there after davgate is killed', async () => {
+      expect((await ask('PUT', 'kept', { body: 'without the lock' })).status).toBe(423);
+      expect((await ask('PUT', 'kept', { body: 'with it', headers: { if: `(${token})` } })).status).toBe(204);
+      const find = '<D:propfind xmlns:D="DAV:"><D:prop><c xmlns="urn:x"/></D:prop></D:propfind>';
+      expect(await (await ask('PROPFIND', 'kept', { headers: { depth: '0' }, body: find })).text()).toContain(
+        'blue',
+      );
+      expect((await ask('UNLOCK', 'kept', { headers: { 'lock-token': token } })).status).toBe(204);
+    });
+
+    test('an empty file that was acknowledged is there after davgate is killed', async () => {
+      const answer = await ask('GET', 'empty');
+      expect([answer.status, await answer.text()]).toEqual([200, '']);
+    });
   });
 
   test('PROPFIND of the whole drive shows no temporary names after davgate was killed', async () => {

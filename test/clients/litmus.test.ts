@@ -1,70 +1,65 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { combinations } from '../support/effort.ts';
 import { passLitmus, SUITES } from '../support/litmus.ts';
-import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
+import { cheapHash, PASSWORD, type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 
-let program: Program;
 let data: Awaited<ReturnType<typeof temporaryDirectory>>;
-
-let writeBack: Program;
-let writeBackData: Awaited<ReturnType<typeof temporaryDirectory>>;
-
-let withoutLogin: Program;
-let withoutLoginData: Awaited<ReturnType<typeof temporaryDirectory>>;
-
-/** A user with two drives, each a folder at the address; the second one shows a folder of its own. */
-let severalDrives: Program;
-let severalDrivesData: Awaited<ReturnType<typeof temporaryDirectory>>;
-
 beforeAll(async () => {
-  [data, writeBackData, withoutLoginData, severalDrivesData] = await Promise.all([
-    temporaryDirectory(),
-    temporaryDirectory(),
-    temporaryDirectory(),
-    temporaryDirectory(),
-  ]);
-  program = await startProgram({ dataDirectory: data.path });
-  writeBack = await startProgram({
-    dataDirectory: writeBackData.path,
-    args: ['--write-mode', 'back'],
-  });
-  const config = join(severalDrivesData.path, 'davgate.json');
+  data = await temporaryDirectory();
+});
+afterAll(() => data.remove());
+
+const BACK = ['--write-mode', 'back'];
+
+/** Starts davgate for a user with two drives, each a folder at the address; the second one shows a folder of its own. */
+async function startSeveralDrives(dataDirectory: string, args: readonly string[] = []): Promise<Program> {
+  const config = join(data.path, 'davgate.json');
   const drives = ['one', { drive: 'two', root: '/People/Ann' }];
-  const users = [{ name: 'tester', password: 'pass word:1', drives }];
-  await writeFile(config, JSON.stringify({ drives: { one: {}, two: {} }, users }), { mode: 0o600 });
-  severalDrives = await startProgram({
-    dataDirectory: severalDrivesData.path,
-    login: 'configured',
-    args: ['--config', config],
+  const users = [{ name: 'tester', 'password-hash': cheapHash(PASSWORD), drives }];
+  await writeFile(config, JSON.stringify({ drives: { one: {}, two: {} }, users }));
+  return startProgram({ dataDirectory, login: 'configured', args: ['--config', config, ...args] });
+}
+
+interface Place {
+  /** The end of the titles. */
+  readonly name: string;
+  readonly folder: string;
+  start(dataDirectory: string): Promise<Program>;
+}
+
+const TWO = 'in the root folder of a user with two drives';
+const PLACES: readonly Place[] = [
+  { name: 'in the only drive', folder: '', start: (dataDirectory) => startProgram({ dataDirectory }) },
+  {
+    name: 'in the only drive with write-back',
+    folder: '',
+    start: (dataDirectory) => startProgram({ dataDirectory, args: BACK }),
+  },
+  { name: TWO, folder: 'two/', start: startSeveralDrives },
+  {
+    name: `${TWO} with write-back`,
+    folder: 'two/',
+    start: (dataDirectory) => startSeveralDrives(dataDirectory, BACK),
+  },
+];
+
+describe.each(combinations(PLACES))('litmus $name', ({ name, folder, start }) => {
+  let program: Program;
+  beforeAll(async () => {
+    program = await start(join(data.path, name));
   });
-  withoutLogin = await startProgram({ dataDirectory: withoutLoginData.path, login: false });
-});
-afterAll(async () => {
-  await Promise.all([program?.stop(), writeBack?.stop(), withoutLogin?.stop(), severalDrives?.stop()]);
-  await Promise.all([
-    data.remove(),
-    writeBackData.remove(),
-    withoutLoginData.remove(),
-    severalDrivesData.remove(),
-  ]);
+  afterAll(() => program?.stop());
+
+  test.each(SUITES)(`all tests of the litmus suite $name pass without a warning ${name}`, (suite) =>
+    passLitmus([suite], [`${program.url}${folder}`, program.user, program.password]),
+  );
 });
 
-describe('litmus', () => {
-  test.each(SUITES)('all tests of the litmus suite $name pass without a warning', (suite) =>
-    passLitmus([suite], [program.url, program.user, program.password]),
-  );
-
-  test.each(SUITES)('all tests of the litmus suite $name pass without a warning with write-back', (suite) =>
-    passLitmus([suite], [writeBack.url, writeBack.user, writeBack.password]),
-  );
-
-  test.each(SUITES.slice(0, 4))(
-    'all tests of the litmus suite $name pass without a warning in the root folder of a user with two drives',
-    (suite) => passLitmus([suite], [`${severalDrives.url}two/`, severalDrives.user, severalDrives.password]),
-  );
-
-  // The suite's own sockets send no login, so only here it really tests "Expect: 100-continue".
-  test('all tests of the litmus suite http pass without a warning on a drive without a login', () =>
-    passLitmus([SUITES[4]], [withoutLogin.url]));
+// The suite's own sockets send no login, so only here it really tests "Expect: 100-continue".
+test('all tests of the litmus suite http pass without a warning on a drive without a login', async () => {
+  const program = await startProgram({ dataDirectory: join(data.path, 'without a login'), login: false });
+  await passLitmus([SUITES[4]], [program.url]);
+  await program.stop();
 });

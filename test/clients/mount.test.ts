@@ -1,38 +1,40 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { command, succeed } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Program, runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
 
-let program: Program;
 let data: Awaited<ReturnType<typeof temporaryDirectory>>;
 let home: string;
+/** A davgate whose password is the one that it makes up. */
+let program: Program;
+let password: string;
+let authorization: string;
 const mounted: string[] = [];
 
-beforeEach(async () => {
+beforeAll(async () => {
   data = await temporaryDirectory();
   home = join(data.path, 'home');
   mkdirSync(home);
+  program = await startProgram({ dataDirectory: join(data.path, 'served'), login: 'configured' });
+  password = readFileSync(join(data.path, 'served/password'), 'utf8').trim();
+  authorization = `Basic ${Buffer.from(`davgate:${password}`).toString('base64')}`;
 });
 afterEach(async () => {
   for (const folder of mounted.splice(0)) await command('umount', ['-l', folder]);
+});
+afterAll(async () => {
   await program?.stop();
   await data.remove();
 });
 
-/** Runs `davgate mount` or `davgate unmount` for the running davgate. */
-function davgate(...args: string[]) {
+/** Runs `davgate mount` or `davgate unmount` for the davgate with this data directory, by default the running one. */
+function davgate(args: readonly string[], dataDirectory = 'served') {
   const environment = { ...process.env, HOME: home };
-  return runProgram([...args, '--data-dir', data.path], environment);
-}
-
-/** Starts a davgate whose password is the one that it makes up. */
-async function startWithMadeUpPassword(): Promise<string> {
-  program = await startProgram({ dataDirectory: data.path, login: 'configured' });
-  return readFileSync(join(data.path, 'password'), 'utf8').trim();
+  return runProgram([...args, '--data-dir', join(data.path, dataDirectory)], environment);
 }
 
 /** The command lines of all processes of this machine. */
@@ -56,10 +58,9 @@ function isMounted(folder: string): boolean {
 test.each(['davfs2', 'rclone'])(
   'davgate mount --with %s mounts the running davgate without a password on a command line, and unmount sends every file first',
   async (client) => {
-    const password = await startWithMadeUpPassword();
-    const folder = join(data.path, 'mount');
+    const folder = join(data.path, client);
     mounted.push(folder);
-    const result = await davgate('mount', folder, '--with', client);
+    const result = await davgate(['mount', folder, '--with', client]);
     expect(result).toEqual({
       code: 0,
       output: `The drive is at ${folder} (${client}).\ndavgate unmount ${folder} unmounts it.\n`,
@@ -67,20 +68,19 @@ test.each(['davfs2', 'rclone'])(
     expect(isMounted(folder)).toBe(true);
     expect(commandLines()).not.toContain(password);
 
-    await writeFile(join(folder, 'written.txt'), 'through the mount');
-    expect(await readFile(join(folder, 'written.txt'), 'utf8')).toBe('through the mount');
-    expect(await davgate('unmount', folder)).toEqual({ code: 0, output: `${folder} was unmounted.\n` });
+    const name = `written by ${client}`;
+    await writeFile(join(folder, name), 'through the mount');
+    expect(await readFile(join(folder, name), 'utf8')).toBe('through the mount');
+    expect(await davgate(['unmount', folder])).toEqual({ code: 0, output: `${folder} was unmounted.\n` });
     expect(isMounted(folder)).toBe(false);
-    const authorization = `Basic ${Buffer.from(`davgate:${password}`).toString('base64')}`;
-    const answer = await fetch(`${program.url}written.txt`, { headers: { authorization } });
+    const answer = await fetch(new URL(name, program.url), { headers: { authorization } });
     expect(await answer.text()).toBe('through the mount');
   },
 );
 
 test('davgate mount --with gio mounts the running davgate in a desktop session, and unmount finds it by its address', async () => {
-  await startWithMadeUpPassword();
   const main = join(PROJECT_ROOT, 'dist/cli/main.js');
-  const line = (name: string) => `'${process.execPath}' '${main}' ${name} --data-dir '${data.path}'`;
+  const line = (name: string) => `'${process.execPath}' '${main}' ${name} --data-dir '${data.path}/served'`;
   const address = program.url.replace('http://', 'dav://davgate@');
   const made = `printf content | gio save ${address}made.txt`;
   const script = `${line('mount --with gio')} && ${made} && ${line('unmount')} && gio mount -l`;
@@ -89,79 +89,69 @@ test('davgate mount --with gio mounts the running davgate in a desktop session, 
   expect(stdout).toContain(`The drive is in your file manager, at ${address};`);
   expect(stdout).toContain(`${address} was unmounted.\n`);
   expect(stdout.split('was unmounted.')[1]).not.toContain('127.0.0.1');
-  const password = readFileSync(join(data.path, 'password'), 'utf8').trim();
-  const authorization = `Basic ${Buffer.from(`davgate:${password}`).toString('base64')}`;
   expect(await (await fetch(`${program.url}made.txt`, { headers: { authorization } })).text()).toBe(
     'content',
   );
 });
 
 test('davgate mount without a folder mounts at ~/drive, and davgate unmount finds it there', async () => {
-  await startWithMadeUpPassword();
   const folder = join(home, 'drive');
   mounted.push(folder);
-  const { code, output } = await davgate('mount');
+  const { code, output } = await davgate(['mount']);
   expect([code, output]).toEqual([0, expect.stringContaining(`The drive is at ${folder} (`)]);
   expect(isMounted(folder)).toBe(true);
-  expect((await davgate('unmount')).code).toBe(0);
+  expect((await davgate(['unmount'])).code).toBe(0);
   await eventually(() => expect(isMounted(folder)).toBe(false));
 });
 
 test('davgate mount --url mounts a davgate elsewhere with the user and password of the settings', async () => {
-  program = await startProgram({ dataDirectory: data.path });
-  const folder = join(data.path, 'mount');
+  const folder = join(data.path, 'elsewhere');
   mounted.push(folder);
   const file = join(data.path, 'secret');
-  writeFileSync(file, `${program.password}\n`, { mode: 0o600 });
-  const login = ['--user', program.user, '--password-file', file];
+  writeFileSync(file, `${password}\n`, { mode: 0o600 });
+  const login = ['--user', 'davgate', '--password-file', file];
   const words = ['mount', folder, '--with', 'davfs2', '--url', program.url, ...login];
   expect((await runProgram(words)).code).toBe(0);
   await writeFile(join(folder, 'there.txt'), 'x');
   expect((await runProgram(['unmount', folder])).code).toBe(0);
-  const { authorization } = program;
   expect((await fetch(`${program.url}there.txt`, { headers: { authorization } })).status).toBe(200);
 });
 
 test('davgate mount of a drive without a login asks for no password', async () => {
-  program = await startProgram({ dataDirectory: data.path, login: false });
-  const folder = join(data.path, 'mount');
+  const open = await startProgram({ dataDirectory: join(data.path, 'open'), login: false });
+  const folder = join(data.path, 'without a login');
   mounted.push(folder);
-  expect((await davgate('mount', folder, '--with', 'rclone', '--no-auth')).code).toBe(0);
+  expect((await davgate(['mount', folder, '--with', 'rclone', '--no-auth'], 'open')).code).toBe(0);
   await writeFile(join(folder, 'open.txt'), 'x');
-  expect((await davgate('unmount', folder)).code).toBe(0);
-  expect((await fetch(`${program.url}open.txt`)).status).toBe(200);
+  expect((await davgate(['unmount', folder], 'open')).code).toBe(0);
+  expect((await fetch(`${open.url}open.txt`)).status).toBe(200);
+  await open.stop();
 });
 
 test('davgate mount with a wrong password fails with the reason of the client and mounts nothing', async () => {
-  program = await startProgram({ dataDirectory: data.path });
-  const folder = join(data.path, 'mount');
-  const words = ['mount', folder, '--with', 'davfs2', '--url', program.url, '--user', 'tester'];
+  const folder = join(data.path, 'refused');
+  const words = ['mount', folder, '--with', 'davfs2', '--url', program.url, '--user', 'davgate'];
   const { code, output } = await runProgram(words, { ...process.env, DAVGATE_PASSWORD: 'wrong' });
   expect([code, output]).toEqual([1, expect.stringMatching(/^davgate: mount failed: .*uthenticat/)]);
   expect(output).not.toContain('wrong');
   expect(isMounted(folder)).toBe(false);
 });
 
+// test/unit/cli/program.test.ts tests wrong usages without a process for each.
 test.each([
   [
     ['--listen', '127.0.0.1:0'],
-    1,
     /^davgate: no davgate runs with .*; start one with davgate serve, or give --url\n$/,
   ],
-  [['--listen', '127.0.0.1:1'], 1, /^davgate: nothing answers at http:\/\/127\.0\.0\.1:1\/ \(ECONNREFUSED\)/],
-  [['--with', 'nfs'], 2, /^davgate: --with: "nfs" is not one of davfs2, rclone, gio\n$/],
-  [['--url', 'http://127.0.0.1:1/', '--with', 'gio'], 2, /^davgate: --with: gio chooses the place itself/],
-])(
-  'davgate mount FOLDER %j ends with exit code %i and a line that says what to do',
-  async (args, code, message) => {
-    const result = await davgate('mount', join(data.path, 'mount'), ...args);
-    expect([result.code, result.output]).toEqual([code, expect.stringMatching(message)]);
-  },
-);
+  [['--listen', '127.0.0.1:1'], /^davgate: nothing answers at http:\/\/127\.0\.0\.1:1\/ \(ECONNREFUSED\)/],
+])('davgate mount FOLDER %j ends with exit code 1 and a line that says what to do', async (args, message) => {
+  const result = await davgate(['mount', join(data.path, 'mount'), ...args], 'nothing');
+  expect([result.code, result.output]).toEqual([1, expect.stringMatching(message)]);
+});
 
 test('davgate unmount of a folder where nothing is mounted ends with exit code 1', async () => {
   const folder = join(data.path, 'nothing');
-  expect(await davgate('unmount', folder)).toEqual({
+  expect(await davgate(['unmount', folder])).toEqual({
     code: 1,
     output: `davgate: nothing is mounted at ${folder}; mount lists what is\n`,
   });
