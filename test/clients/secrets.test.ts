@@ -4,14 +4,18 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verifyPassword } from '../../src/http/passwords.ts';
 import { matchOutput, runProgram, spawnProgram, temporaryDirectory } from '../support/program.ts';
-import { startTestService } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 import { onTerminal } from '../support/terminal.ts';
 
 let home: Awaited<ReturnType<typeof temporaryDirectory>>;
+let service: TestService;
 beforeAll(async () => {
-  home = await temporaryDirectory();
+  [home, service] = await Promise.all([temporaryDirectory(), startTestService()]);
 });
-afterAll(() => home.remove());
+afterAll(async () => {
+  await service.close();
+  await home.remove();
+});
 
 const CTRL_C = '\x03';
 
@@ -61,6 +65,7 @@ describe('a typed password', () => {
   });
 });
 
+// test/clients/command-line.test.ts shows that it is not printed without a terminal.
 describe('the generated password', () => {
   const place = (name: string) => [
     ...['--listen', '127.0.0.1:0', '--data-dir', join(home.path, name)],
@@ -86,15 +91,6 @@ describe('the generated password', () => {
     const later = await terminalOutput('terminal');
     expect(later).not.toContain(password);
     expect(later).toContain(join(home.path, 'terminal', 'password'));
-  });
-
-  test('davgate without a terminal prints the path of its generated password and not the password', async () => {
-    const { child, output } = spawnProgram(place('unattended'));
-    await matchOutput(child, output, /Ctrl\+C/);
-    child.kill('SIGTERM');
-    await once(child, 'close');
-    expect(output()).not.toContain(await passwordIn('unattended'));
-    expect(output()).toContain(`password  in ${join(home.path, 'unattended', 'password')}`);
   });
 });
 
@@ -133,22 +129,16 @@ describe('a secret in a file', () => {
     expect(status).toBe(200);
   });
 
-  test('--token-file sets the token, which is not printed', async () => {
-    const service = await startTestService();
-    try {
-      const file = await secret('token', `${service.token}\n`);
-      const words = [...place('tf'), '--api-url', service.url, '--token-file', file, '--password', 'p'];
-      const { status, output } = await statusWith('p', words);
-      expect(status).toBe(200);
-      expect(output).not.toContain(service.token);
-    } finally {
-      await service.close();
-    }
+  test('--token-file sets the token, which is not printed, and a password in --password is warned of', async () => {
+    const file = await secret('token', `${service.token}\n`);
+    const words = [...place('tf'), '--api-url', service.url, '--token-file', file, '--password', 'p'];
+    const { status, output } = await statusWith('p', words);
+    expect(status).toBe(200);
+    expect(output).not.toContain(service.token);
+    expect(output).toMatch(/ warn --password: .*--password-file/);
   });
 
-  test('davgate warns of a password in --password, and not of one in DAVGATE_PASSWORD', async () => {
-    const { output } = await statusWith('p', [...place('flag'), '--password', 'p']);
-    expect(output).toMatch(/ warn --password: .*--password-file/);
+  test('davgate does not warn of a password in DAVGATE_PASSWORD', async () => {
     expect((await statusWith('p', place('flag'), { DAVGATE_PASSWORD: 'p' })).output).not.toContain(' warn ');
   });
 

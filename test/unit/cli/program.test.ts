@@ -38,9 +38,11 @@ describe('help', () => {
     }
   });
 
-  test('davgate help COMMAND prints what davgate COMMAND --help prints, at every depth', async () => {
+  test('davgate help COMMAND prints what davgate COMMAND --help prints, at every depth, and -h and -V what --help and --version print', async () => {
     for (const words of [[], ['locks'], ['locks', 'remove'], ['service', 'app', 'create']])
       expect(await run('help', ...words)).toBe(await run(...words, '--help'));
+    expect(await run('-h')).toBe(await run('--help'));
+    expect(await run('-V')).toBe(await run('--version'));
   });
 
   test('davgate serve --help lists each setting with its variable and default', async () => {
