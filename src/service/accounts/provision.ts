@@ -6,7 +6,7 @@ import type { Registry } from '../registry/registry.ts';
 import { type Account, type Accounts, type NewAccount, newNamespace } from './accounts.ts';
 import type { Apps, NewApp } from './apps.ts';
 import { SCOPES } from './scopes.ts';
-import { hashOfPassword, isPassword, newPassword } from './secrets.ts';
+import { hashOfSecret, isPassword, newPassword } from './secrets.ts';
 
 /** Credentials of the default account, valid now and after every restart. */
 export interface Credentials {
@@ -61,9 +61,10 @@ export async function provision(
   };
   if (JSON.stringify(kept) !== JSON.stringify(credentials))
     await writeSecret(file, `${JSON.stringify(credentials, undefined, 2)}\n`);
-  // Set after the file was written: otherwise a crash could leave a password that is known only by its hash.
+  // Set after the file was written: otherwise a crash could leave a password that is known only by its hash. The file has
+  // the password in clear text, so a slow hash would protect nothing and only delay each start.
   if (password !== undefined && !account.passwordHash)
-    accounts.change(account.id, { passwordHash: await hashOfPassword(password) });
+    accounts.change(account.id, { passwordHash: hashOfSecret(password) });
   return credentials;
 }
 

@@ -19,7 +19,7 @@ export function newPassword(): string {
   return randomBytes(PASSWORD_BYTES).toString('base64url');
 }
 
-/** Returns the stored form of a secret that `newSecret` made. Not a password hash. */
+/** Returns the stored form of a secret that nobody can guess: of `newSecret`, or `newPassword`. */
 export function hashOfSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
@@ -36,6 +36,7 @@ export function isSameSecret(given: string, expected: string): boolean {
 
 const SALT_BYTES = 16;
 const PASSWORD_HASH_BYTES = 32;
+const SECRET_HASH_BYTES = 32;
 
 /** Returns the salt and scrypt hash of a password that a person chose. */
 export async function hashOfPassword(password: string): Promise<Buffer> {
@@ -43,8 +44,9 @@ export async function hashOfPassword(password: string): Promise<Buffer> {
   return Buffer.concat([salt, await derive(password, salt, PASSWORD_HASH_BYTES)]);
 }
 
-/** Whether `stored` is the hash of this password; takes the same time either way. */
+/** Whether `stored` is `hashOfPassword` or `hashOfSecret` of this password; takes the same time either way. */
 export async function isPassword(password: string, stored: Uint8Array): Promise<boolean> {
+  if (stored.length === SECRET_HASH_BYTES) return isSecret(password, stored);
   const hash = await derive(password, stored.subarray(0, SALT_BYTES), PASSWORD_HASH_BYTES);
   return timingSafeEqual(hash, stored.subarray(SALT_BYTES));
 }

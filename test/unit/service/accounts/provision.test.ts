@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { provision } from '../../../../src/service/accounts/provision.ts';
-import { isPassword } from '../../../../src/service/accounts/secrets.ts';
+import { hashOfPassword, isPassword } from '../../../../src/service/accounts/secrets.ts';
 import { openDatabase } from '../../../../src/service/registry/database.ts';
 import { type Registry, registryIn } from '../../../../src/service/registry/registry.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -48,4 +48,18 @@ test('provision sets the password that an interrupted run has written to the fil
   const { email, password } = await provision(registry, clock, directory);
   expect(await signsIn(email, password)).toBe(true);
   expect((await provision(registry, clock, directory)).password).toBe(password);
+});
+
+test('the password that provision sets signs in, and another one does not', async () => {
+  const { email, password = '' } = await provision(registry, clock, directory);
+  expect(await signsIn(email, password)).toBe(true);
+  expect(await signsIn(email, password.slice(1))).toBe(false);
+});
+
+test('provision keeps a password that is stored with a slow hash', async () => {
+  const { email, password = '' } = await provision(registry, clock, directory);
+  const { id = '' } = registry.accounts.withEmail(email) ?? {};
+  registry.accounts.change(id, { passwordHash: await hashOfPassword(password) });
+  expect((await provision(registry, clock, directory)).password).toBe(password);
+  expect(await signsIn(email, password)).toBe(true);
 });
