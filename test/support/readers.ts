@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type BlockCache, openBlockCache } from '../../src/drive/content/block-cache.ts';
 import { type ContentReader, createContentReader } from '../../src/drive/content/content-reader.ts';
 import type { FileEntry } from '../../src/drive/files.ts';
+import { contentHashOf } from '../../src/util/content-hash.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
@@ -14,6 +15,9 @@ import { ManualClock } from './manual-clock.ts';
 
 /** The path of `file`. */
 export const FILM = pathOf(['film.bin']);
+
+/** The latest content of `file`: most tests of a test file use one size, and no test changes it. */
+let latest: { readonly bytes: Buffer; readonly contentHash: string } | undefined;
 
 export interface ReaderSetUp {
   readonly remote: BytesRemote;
@@ -52,8 +56,12 @@ export async function setUpReader(
     reader,
     directory,
     file(sizeBytes) {
-      const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
-      return { bytes, entry: remote.put(FILM, bytes) };
+      if (latest?.bytes.length !== sizeBytes) {
+        const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
+        latest = { bytes, contentHash: contentHashOf(bytes) };
+      }
+      const { bytes, contentHash } = latest;
+      return { bytes, entry: remote.put(FILM, bytes, contentHash) };
     },
     asked: () => remote.calls.flatMap((call) => (call.what === 'download' ? [call.range] : [])),
     read: (file, range, signal = new AbortController().signal) => joined(reader.read(file, range, signal)),
