@@ -31,7 +31,7 @@ describe.each(IS_LONG ? ['through', 'back'] : ['through'])('davfs2, --write-mode
 
   test('a real tree of packages copied through davfs2 comes back byte for byte', async () => {
     const count = await makeRealTree(join(source.path, 'tree'));
-    expect(count).toBeGreaterThan(Math.min(2000, effort(250)));
+    expect(count).toBeGreaterThan(Math.min(2000, effort(80)));
     await mount.copyIn(join(source.path, 'tree'), 'tree');
     await remount();
     const wanted = await digestTree(join(source.path, 'tree'));

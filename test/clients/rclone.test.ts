@@ -10,8 +10,8 @@ import { digestTree } from '../support/trees.ts';
 
 const MIB = 1024 * 1024;
 
-/** Size of a file of many blocks, larger than any buffer on its way: 300 MiB in a long run. */
-const LARGE_BYTES = effort(60) * MIB;
+/** Size of a file of many blocks, larger than any buffer on its way: 120 MiB in a long run. */
+const LARGE_BYTES = effort(24) * MIB;
 /** Sizes around the service's block, and the large one. */
 const SIZES = [0, 1, 4 * MIB - 1, 4 * MIB, 4 * MIB + 1, LARGE_BYTES];
 

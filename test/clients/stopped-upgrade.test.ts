@@ -9,7 +9,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { matchOutput, spawnProgram, startServiceProgram, temporaryDirectory } from '../support/program.ts';
 
 /** Number of folders in the directory that is upgraded: more than one step of the upgrade. */
-const FOLDERS = 120_000;
+const FOLDERS = 80_000;
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeAll(async () => {
@@ -38,11 +38,11 @@ test('SIGTERM in the middle of an upgrade ends davgate service with exit code 0,
   await makeOld(data);
   const { child, output } = spawnProgram(['service', '--listen', '127.0.0.1:0', '--data', data]);
   const ended = once(child, 'close');
-  await matchOutput(child, output, /upgrading the keys of names: 50,000 of 120,000 rows/);
+  await matchOutput(child, output, /upgrading the keys of names: 50,000 of 80,000 rows/);
   child.kill('SIGTERM');
   expect(await ended, output()).toEqual([0, null]);
   const next = await startServiceProgram(data);
-  expect(next.output()).toMatch(/upgrading the index: 120,000 of 120,000 names/);
+  expect(next.output()).toMatch(/upgrading the index: 80,000 of 80,000 names/);
   expect(await next.stop()).toBe(0);
   expectSound(data);
 });

@@ -95,6 +95,14 @@ describe('wrong usage', () => {
     ['mount here --with nfs', '--with: "nfs" is not one of davfs2, rclone, gio'],
     ['mount here --url http://127.0.0.1:1/ --with gio', /^ConfigError: --with: gio chooses the place itself/],
     ['hash-password secret', /^ConfigError: hash-password: takes no arguments(?!.*secret)/],
+    ['service --tls-cert x', /ConfigError: --tls-cert: a certificate without its key; give --tls-key too/],
+    ['service --tls-key x', /ConfigError: --tls-key: a key without its certificate; give --tls-cert too/],
+    ['service --content-listen here', /ConfigError: --content-listen: "here" is not HOST:PORT/],
+    ['service --public-url x.org', /ConfigError: --public-url: "x.org" is not an address like https:/],
+    [
+      'service --content-public-url x.org',
+      /ConfigError: --content-public-url: "x.org" is not an address like https:/,
+    ],
     ['completion tcsh', /completion: .*Allowed choices are bash, zsh, fish/],
   ])('davgate %s is refused with the reason', async (words, message) => {
     const refused = await run(...words.split(' '));
