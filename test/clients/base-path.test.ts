@@ -8,9 +8,9 @@ import {
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startChromium } from '../support/chromium.ts';
 import { expectSoon } from '../support/eventually.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
+import { sharedChromium } from '../support/shared.ts';
 
 // The web application and shared links of a drive below a path: one path that davgate knows, and one that a proxy takes off.
 
@@ -21,14 +21,13 @@ let proxy: Server;
 
 beforeAll(async () => {
   directory = await temporaryDirectory();
-  browser = await startChromium();
+  browser = await sharedChromium();
   const args = ['--base-path', '/team/drive', '--trusted-proxy', '127.0.0.1'];
   program = await startProgram({ dataDirectory: directory.path, args });
   proxy = createServer(forward);
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
 });
 afterAll(async () => {
-  await browser.close();
   proxy.closeAllConnections();
   await new Promise((resolve) => proxy.close(resolve));
   await program.stop();

@@ -5,11 +5,11 @@ import { Dropbox, DropboxAuth } from 'dropbox';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { App } from '../../src/service/accounts/apps.ts';
-import { startChromium } from '../support/chromium.ts';
 import { addApp, addPerson } from '../support/consent.ts';
 import { expectSoon, WAIT_MS } from '../support/eventually.ts';
 import { sdkFetch } from '../support/sdk.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import { sharedChromium } from '../support/shared.ts';
 
 const EMAIL = 'ann@example.org';
 const PASSWORD = 'correct horse';
@@ -39,10 +39,9 @@ beforeAll(async () => {
     redirectUris: [callback],
     scopes: ['account_info.read', 'files.metadata.read', 'files.content.read', 'files.permanent_delete'],
   }));
-  chromium = await startChromium();
+  chromium = await sharedChromium();
 });
 afterAll(async () => {
-  await chromium.close();
   await service.close();
   appSite.close();
 });

@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 import type { Browser, FrameLocator, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startChromium } from '../support/chromium.ts';
 import { expectSoon } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { onePagePdf } from '../support/media.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, rpc, sharedLink } from '../support/service-client.ts';
+import { sharedChromium } from '../support/shared.ts';
 import { HOSTILE, type WatchedPage, watchedPage } from '../support/watched-page.ts';
 
 const clock = new ManualClock();
@@ -23,7 +23,7 @@ let body: string;
 
 beforeAll(async () => {
   service = await startTestService({ clock });
-  browser = await startChromium();
+  browser = await sharedChromium();
   site = createServer((_, response) => {
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end(`<!doctype html><title>Site</title><body>${body}`);
@@ -32,7 +32,6 @@ beforeAll(async () => {
   siteUrl = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
 });
 afterAll(async () => {
-  await browser.close();
   await service.close();
   await new Promise((resolve) => site.close(resolve));
 });

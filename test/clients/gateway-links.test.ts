@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startChromium } from '../support/chromium.ts';
 import { expectSoon } from '../support/eventually.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
+import { sharedChromium } from '../support/shared.ts';
 
 // Links of the embedded service are opened at the gateway's own address, below `/.davgate/`.
 
@@ -14,12 +14,11 @@ let browser: Browser;
 
 beforeAll(async () => {
   directory = await temporaryDirectory();
-  browser = await startChromium();
+  browser = await sharedChromium();
   await start();
 });
 afterAll(async () => {
   await program.stop();
-  await browser.close();
   await directory.remove();
 });
 

@@ -17,7 +17,7 @@ async function openFollowing(path = ''): Promise<void> {
 test.each([{ width: 390 }, { width: 1280 }])(
   'at $width px files that another program stores, renames and deletes appear by themselves',
   async ({ width }) => {
-    await drive.use({ viewport: { width, height: 800 } });
+    await drive.resize({ width });
     await drive.put('first.txt');
     await openFollowing();
     await drive.put('second.txt');

@@ -73,7 +73,7 @@ describe('the dialog about other programs', () => {
   test.each(SCREENS)(
     'at $width px in $colorScheme colours nothing is cut off, and axe finds no violation',
     async (look) => {
-      await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
+      await drive.resize(look);
       await openConnect('Win32');
       const overhang =
         "document.querySelector('dialog').scrollWidth - document.querySelector('dialog').clientWidth";

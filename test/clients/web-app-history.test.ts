@@ -222,7 +222,7 @@ test.each(
     const name = `${'A long name that goes on '.repeat(6)}.txt`;
     await drive.put(encodeURIComponent(name), 'old');
     await drive.dav('PUT', encodeURIComponent(name), 'new');
-    await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
+    await drive.resize(look);
     await page().clock.setFixedTime(Date.now());
     await openWithTrash();
     const widths = '[document.documentElement.scrollWidth, innerWidth]';

@@ -27,7 +27,7 @@ test.each([
 ])(
   'at $width px a waiting file is marked and listed with its reason, and a retry sends it',
   async ({ width, colorScheme }) => {
-    await drive.use({ viewport: { width, height: 800 }, colorScheme });
+    await drive.resize({ width, colorScheme });
     await drive.open();
     faults({ 'error-write-share': 1 });
     await drive.put('waits.txt', 'kept safe');

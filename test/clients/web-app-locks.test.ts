@@ -20,7 +20,7 @@ test.each([
 ])(
   'at $width px a lock appears in the list by itself, and the person who took it ends it',
   async ({ width, colorScheme }) => {
-    await drive.use({ viewport: { width, height: 800 }, colorScheme });
+    await drive.resize({ width, colorScheme });
     for (const name of ['plan.txt', 'free.txt']) await drive.put(name);
     await drive.open();
     await lock('plan.txt');

@@ -47,7 +47,7 @@ test('a file that is dragged onto a folder above it, beside the name of this one
 test.each([{ width: 390 }, { width: 1280 }])(
   'at $width px selected files are copied into a folder that is made in the dialog',
   async ({ width }) => {
-    await drive.use({ viewport: { width, height: 800 } });
+    await drive.resize({ width });
     for (const name of ['a.txt', 'b.txt']) await drive.put(name);
     await drive.open();
     for (const name of ['a.txt', 'b.txt']) await drive.check(name);

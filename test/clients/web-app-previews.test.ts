@@ -71,7 +71,7 @@ describe('texts', () => {
     'code is coloured in numbered lines in %s colours',
     async (colorScheme) => {
       await drive.put('a.ts', '/* over\ntwo lines */\nconst a = "<b>";\n');
-      await drive.use({ colorScheme, viewport: { width: 320, height: 700 } });
+      await drive.resize({ width: 320, height: 700, colorScheme });
       await drive.open();
       await open('a.ts');
       const code = drive.dialog().locator('pre.code');

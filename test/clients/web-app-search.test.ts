@@ -111,7 +111,7 @@ test('a search that fails says why, and finds the files when it is tried again',
 test('at 320 px what a search has found fits, by keyboard too', async () => {
   await drive.dav('MKCOL', 'a%20folder%20with%20a%20long%20name/');
   await drive.put(`a%20folder%20with%20a%20long%20name/${word()}%20${'long%20'.repeat(30)}name`, 'x');
-  await drive.use({ viewport: { width: 320, height: 700 }, colorScheme: 'dark' });
+  await drive.resize({ width: 320, height: 700, colorScheme: 'dark' });
   await drive.open();
   await page().keyboard.press('/');
   await page().keyboard.type(word());

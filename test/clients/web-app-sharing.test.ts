@@ -282,7 +282,7 @@ describe('the dialogs about links on different screens', () => {
     async (look) => {
       const name = `A long name ${'that goes on and on '.repeat(8)}.txt`;
       await drive.put(encodeURIComponent(name), 'x');
-      await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
+      await drive.resize(look);
       const overhang =
         "document.querySelector('dialog').scrollWidth - document.querySelector('dialog').clientWidth";
       await openShare(name);

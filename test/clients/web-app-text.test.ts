@@ -187,7 +187,7 @@ test('a file that is not UTF-8 is not opened in the editor, which would damage i
 
 test.each([320, 1280])('the editor fits into %i px, and axe finds no violation', async (width) => {
   await drive.put(`${'long'.repeat(20)}.txt`, 'text');
-  await drive.use({ viewport: { width, height: 700 }, colorScheme: 'dark' });
+  await drive.resize({ width, height: 700, colorScheme: 'dark' });
   await drive.open();
   await edit(`${'long'.repeat(20)}.txt`);
   await page().keyboard.type('x');

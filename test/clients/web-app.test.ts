@@ -150,7 +150,7 @@ describe('the application on different screens', () => {
     async (look) => {
       await drive.put(encodeURIComponent(`A long name ${'that goes on and on '.repeat(8)}.pdf`), 'x');
       await drive.dav('MKCOL', 'folder/');
-      await drive.use({ viewport: { width: look.width, height: 800 }, colorScheme: look.colorScheme });
+      await drive.resize(look);
       await drive.open();
       const widths = '[document.documentElement.scrollWidth, innerWidth]';
       await expectSoon(() => page().evaluate<number[]>(widths)).toEqual([look.width, look.width]);

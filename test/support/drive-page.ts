@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import { startChromium } from './chromium.ts';
 import { WAIT_MS } from './eventually.ts';
 import { type Program, startProgram, temporaryDirectory } from './program.ts';
+import { sharedChromium, sharedDavgate } from './shared.ts';
 
 type ContextOptions = Parameters<Browser['newContext']>[0];
 
@@ -17,13 +17,22 @@ interface Visitor {
   readonly password: string;
 }
 
+interface Screen {
+  readonly width: number;
+  readonly height?: number;
+  readonly colorScheme?: 'light' | 'dark';
+}
+
 /** Returns arguments of davgate, after starting what they name. */
 type ArgumentsOf = () => Promise<readonly string[]>;
 
+/** The number of folders that the tests of this process have had. */
+let folders = 0;
+
 /**
- * Starts a browser and a davgate before the tests of a file, and gives each test a folder and a browser profile of its
- * own. `config` is a configuration file with the user `tester` among others, or returns further arguments of davgate;
- * without it davgate serves the embedded service.
+ * Gives each test a folder and a browser profile of its own. `config` is a configuration file with the user `tester` among
+ * others, or returns further arguments of davgate, and starts a davgate for the tests of the file; without it they use the
+ * one that files share.
  */
 export function driveInBrowser(config?: object | ArgumentsOf): DrivePage {
   const drive = new DrivePage(config);
@@ -41,47 +50,46 @@ class DrivePage {
   #program: Program | undefined;
   #context: BrowserContext | undefined;
   #page: Page | undefined;
-  #folders = 0;
   readonly #failures: string[] = [];
 
   constructor(private readonly config: object | ArgumentsOf | undefined) {}
 
   async start(): Promise<void> {
     this.#directory = await temporaryDirectory();
-    this.#browser = await startChromium();
+    this.#browser = await sharedChromium();
+    this.#program = this.config === undefined ? await sharedDavgate() : await this.#configured(this.config);
+  }
+
+  async #configured(config: object | ArgumentsOf): Promise<Program> {
     const dataDirectory = join(this.directory, 'data');
-    if (this.config === undefined || isArguments(this.config)) {
-      const args = (await this.config?.()) ?? [];
-      this.#program = await startProgram({ dataDirectory, args });
-      return;
-    }
+    if (isArguments(config)) return startProgram({ dataDirectory, args: await config() });
     const file = join(this.directory, 'davgate.json');
-    await writeFile(file, JSON.stringify(this.config));
-    this.#program = await startProgram({ dataDirectory, login: 'configured', args: ['--config', file] });
+    await writeFile(file, JSON.stringify(config));
+    return startProgram({ dataDirectory, login: 'configured', args: ['--config', file] });
   }
 
   async stop(): Promise<void> {
-    await this.#program?.stop();
-    await this.#browser?.close();
+    if (this.config !== undefined) await this.#program?.stop();
     await this.#directory?.remove();
   }
 
   /** Makes a folder that no other test has, and opens a browser profile with the drive's login. */
   async begin(): Promise<void> {
-    this.#folders += 1;
+    folders += 1;
     expect((await this.dav('MKCOL', '')).status).toBe(201);
     await this.use({});
   }
 
-  /** Closes the browser's profile. Fails if the page has thrown. */
+  /** Closes the browser's profile and removes the folder. Fails if the page has thrown. */
   async end(): Promise<void> {
     await this.#context?.close();
+    await this.dav('DELETE', '');
     expect(this.#failures.splice(0)).toEqual([]);
   }
 
   /** The folder of the running test. */
   get folder(): string {
-    return `folder ${this.#folders}`;
+    return `folder ${folders}`;
   }
 
   /** A directory on the disk, removed after the tests. */
@@ -109,6 +117,12 @@ class DrivePage {
       await this.#context.addCookies([await sessionCookie({ url: this.program.url, ...visitor })]);
     this.#page = await this.#context.newPage();
     this.#page.on('pageerror', ({ message }) => this.#failures.push(message));
+  }
+
+  /** Gives the page a screen of this size in px, in these colours. */
+  async resize({ width, height = 800, colorScheme = 'light' }: Screen): Promise<void> {
+    await this.page.setViewportSize({ width, height });
+    await this.page.emulateMedia({ colorScheme });
   }
 
   /** Sends a request for a path below the folder. */
@@ -195,10 +209,9 @@ class DrivePage {
 
   /** Returns what axe finds wrong with the page as it is now. */
   async violations(): Promise<string[]> {
-    await this.page.evaluate(axe.source);
-    return this.page.evaluate(
-      "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
-    );
+    if (await this.page.evaluate<boolean>("typeof axe === 'undefined'")) await this.page.evaluate(axe.source);
+    return this.page.evaluate(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
+      violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))`);
   }
 }
 
