@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { SCOPES, type Scope } from '../../src/service/accounts/scopes.ts';
 import { expectSoon } from '../support/eventually.ts';
@@ -83,14 +82,29 @@ async function untilSent(program: Program): Promise<void> {
   await expectSoon(pendingFiles).toBe(0);
 }
 
-test('pending writes are refused to the login of another account and sent to their own', async () => {
+test('pending writes are refused to the login of another account, also when the service is away at the start, and sent to their own', async () => {
   await killWithPendingWrite('report');
   expect(await refusal(bob, ...BACK)).toMatch(PENDING_REFUSAL);
   // Write-through sends the writes that are left in the journal too, so it refuses the login as well.
   expect(await refusal(bob)).toMatch(PENDING_REFUSAL);
-  await untilSent(await start(ann));
+
+  const away = { 'error-metadata-share': 1, 'error-write-share': 1 };
+  service.service.setFaults(away);
+  const wrong = await start(bob, ...BACK);
+  service.service.setFaults({});
+  await expectSoon(() => wrong.output()).toMatch(
+    / error the login does not belong to the owner of the stored data; no calls are made /,
+  );
+  expect((await put(wrong, 'new', 'x')).status).toBe(503);
+  await wrong.stop();
+  expect([await isThere(bob, '/report'), await isThere(bob, '/new')]).toEqual([false, false]);
+
+  service.service.setFaults(away);
+  const right = await start(ann);
+  service.service.setFaults({});
+  await untilSent(right);
   expect([await isThere(ann, '/report'), await isThere(bob, '/report')]).toEqual([true, false]);
-  for (const program of started) await program.stop();
+  await right.stop();
   // The journal is empty, so the other account is served.
   const next = await start(bob, ...BACK);
   expect((await put(next, 'of-bob', 'x')).status).toBe(201);
@@ -136,27 +150,6 @@ test('locks and local files of one account do not apply to another, and are ther
   const again = await start(ann);
   expect(await (await fetch(`${again.url}.DS_Store`)).text()).toBe('of Ann');
   expect((await put(again, 'locked', 'without the token')).status).toBe(423);
-});
-
-test('davgate that starts while the service is away checks the account before it sends pending writes', async () => {
-  await killWithPendingWrite('late');
-  service.service.setFaults({ 'error-metadata-share': 1, 'error-write-share': 1 });
-  const program = await start(bob, ...BACK);
-  service.service.setFaults({});
-  while (
-    !/ error the login does not belong to the owner of the stored data; no calls are made /.test(
-      program.output(),
-    )
-  )
-    await setImmediate();
-  expect((await put(program, 'new', 'x')).status).toBe(503);
-  await program.stop();
-  expect([await isThere(bob, '/late'), await isThere(bob, '/new')]).toEqual([false, false]);
-  service.service.setFaults({ 'error-metadata-share': 1, 'error-write-share': 1 });
-  const right = await start(ann, ...BACK);
-  service.service.setFaults({});
-  await untilSent(right);
-  expect(await isThere(ann, '/late')).toBe(true);
 });
 
 test('a login without account_info.read is served with a warning, and refused once the owner of the data is known', async () => {

@@ -133,7 +133,8 @@ test('davgate serves the Unix socket that systemd passes, whose clients count as
 });
 
 test('--listen systemd without a socket of its own ends with exit code 2 and one line', async () => {
-  const words = ['--listen', 'systemd', '--user', 'ann', '--password', 'x', '--data-dir', data.path];
+  writeFileSync(join(data.path, 'password'), 'x', { mode: 0o600 });
+  const words = ['--listen', 'systemd', '--user', 'ann', '--data-dir', data.path];
   const start = (environment: NodeJS.ProcessEnv, ...more: string[]) =>
     runProgram([...words, ...more], { ...process.env, ...environment });
   const line =
