@@ -16,8 +16,21 @@ import { ManualClock } from './manual-clock.ts';
 /** The path of `file`. */
 export const FILM = pathOf(['film.bin']);
 
+interface Content {
+  readonly bytes: Buffer;
+  readonly contentHash: string;
+}
+
+function contentOf(sizeBytes: number): Content {
+  const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
+  return { bytes, contentHash: contentHashOf(bytes) };
+}
+
 /** The latest content of `file`: most tests of a test file use one size, and no test changes it. */
-let latest: { readonly bytes: Buffer; readonly contentHash: string } | undefined;
+let latest: Content | undefined;
+
+/** Maximum size of `latest`, in bytes: it stays in memory after the test. */
+const KEPT_BYTES_MAX = 32 * 1024 ** 2;
 
 export interface ReaderSetUp {
   readonly remote: BytesRemote;
@@ -56,12 +69,9 @@ export async function setUpReader(
     reader,
     directory,
     file(sizeBytes) {
-      if (latest?.bytes.length !== sizeBytes) {
-        const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
-        latest = { bytes, contentHash: contentHashOf(bytes) };
-      }
-      const { bytes, contentHash } = latest;
-      return { bytes, entry: remote.put(FILM, bytes, contentHash) };
+      const content = latest?.bytes.length === sizeBytes ? latest : contentOf(sizeBytes);
+      if (sizeBytes <= KEPT_BYTES_MAX) latest = content;
+      return { bytes: content.bytes, entry: remote.put(FILM, content.bytes, content.contentHash) };
     },
     asked: () => remote.calls.flatMap((call) => (call.what === 'download' ? [call.range] : [])),
     read: (file, range, signal = new AbortController().signal) => joined(reader.read(file, range, signal)),
