@@ -1,6 +1,7 @@
 import type { LogConfig } from '../config/configuration.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Log, LogFields } from '../util/log.ts';
+import type { LogFile } from './log-file.ts';
 
 /** How long a line of level `info` waits for others, in ms: a busy gateway writes thousands a second. */
 const INFO_MS = 20;
@@ -9,13 +10,14 @@ const INFO_MS = 20;
 const LEVELS = ['info', 'warn', 'error'] as const;
 
 /**
- * Writes one line per event to standard error: time, level, event, and the fields as `name=value`, or all of them as
+ * Writes one line per event to standard error or a file: time, level, event, and the fields as `name=value`, or all of them as
  * JSON. Lines go out together in one system call: those of one turn of the event loop, and lines of level `info` of a few
  * turns. A kill loses only the latter.
  */
 class TerminalLog implements Log {
   #pending = '';
-  #config: LogConfig = { level: 'info', format: 'text' };
+  #config: Omit<LogConfig, 'file'> = { level: 'info', format: 'text' };
+  #file: LogFile | undefined;
 
   constructor(private readonly output: NodeJS.WritableStream) {
     process.on('exit', () => this.#flush());
@@ -23,9 +25,12 @@ class TerminalLog implements Log {
     output.on('error', () => undefined);
   }
 
-  /** Changes the level and the form of the lines that follow. */
-  configure(config: LogConfig): void {
+  /** Changes the level, the form and the place of the lines that follow. Takes over `file` and closes the one before. */
+  configure(config: Omit<LogConfig, 'file'>, file?: LogFile): void {
+    this.#flush();
+    this.#file?.close();
     this.#config = config;
+    this.#file = file;
   }
 
   info(event: string, fields?: LogFields): void {
@@ -54,7 +59,7 @@ class TerminalLog implements Log {
   #flush(): void {
     const lines = this.#pending;
     this.#pending = '';
-    if (lines !== '') this.output.write(lines);
+    if (lines !== '') (this.#file ?? this.output).write(lines);
   }
 }
 

@@ -11,6 +11,7 @@ import { keepCompiledCode } from './compile-cache.ts';
 import { settleEngine } from './engine.ts';
 import { loadSettings } from './load-settings.ts';
 import { terminalLog } from './log.ts';
+import { LogFile } from './log-file.ts';
 import { type Entry, mountHelp } from './mount-help.ts';
 import { namesOfCertificate, urlsForOthers } from './reachable.ts';
 import { ReadyFile } from './ready-file.ts';
@@ -29,7 +30,7 @@ export async function serve(
     return { config: resolveConfig(settings, file, environment, PACKAGE_ROOT), file };
   };
   const { config, file } = await read();
-  terminalLog.configure(config.log);
+  terminalLog.configure(config.log, logFileOf(config));
   if ('passedBy' in config.listen) takePassedSocket(environment);
   const readyFile = config.readyFile === undefined ? undefined : await ReadyFile.prepare(config.readyFile);
   keepCompiledCode(config.cacheDirectory);
@@ -78,8 +79,12 @@ function reloading(gateway: Gateway, manager: ServiceManager, read: () => Promis
 async function reload(gateway: Gateway, read: () => Promise<Config>): Promise<void> {
   try {
     const config = await read();
-    const waiting = await gateway.reload(config);
-    terminalLog.configure(config.log);
+    const logFile = logFileOf(config);
+    const waiting = await gateway.reload(config).catch((error: unknown) => {
+      logFile?.close();
+      throw error;
+    });
+    terminalLog.configure(config.log, logFile);
     terminalLog.info('configuration reloaded');
     if (waiting.length > 0)
       terminalLog.warn('some settings change only at the next start', {
@@ -89,6 +94,10 @@ async function reload(gateway: Gateway, read: () => Promise<Config>): Promise<vo
     const reason = error instanceof Error ? error.message : String(error);
     terminalLog.error('cannot reload the configuration; the previous one stays in force', { reason });
   }
+}
+
+function logFileOf({ log }: Config): LogFile | undefined {
+  return log.file === undefined ? undefined : LogFile.open(log.file);
 }
 
 function placesOf({ listen, publicUrl, tls }: Config, { url: listening }: Gateway) {

@@ -54,8 +54,10 @@ export interface Config {
   readonly users: readonly UserConfig[] | undefined;
 }
 
-/** The lines of the log. */
+/** The log. */
 export interface LogConfig {
+  /** The file that it is added to; `undefined`: standard error. */
+  readonly file?: string | undefined;
   /** The least important level that is written. */
   readonly level: 'info' | 'warn' | 'error';
   readonly format: 'text' | 'json';
@@ -71,7 +73,7 @@ export function resolveConfig(
   const dataDirectory = dataDirectoryOf(settings, environment);
   const config = collect<Omit<Config, 'users'>>({
     listen: () => listenOf(settings),
-    readyFile: () => readyFileOf(settings),
+    readyFile: () => pathOf(settings.get('ready-file')),
     crossOrigins: () => crossOriginsOf(settings.get('cors-origin')),
     basePath: () => basePathOf(settings.get('base-path')),
     trustedProxies: () =>
@@ -106,8 +108,7 @@ function mayBeSocket(settings: Settings): boolean {
   return isSocket(settings) || settings.get('listen')?.text === 'systemd';
 }
 
-function readyFileOf(settings: Settings): string | undefined {
-  const setting = settings.get('ready-file');
+function pathOf(setting: Setting | undefined): string | undefined {
   return setting && resolve(setting.text);
 }
 
@@ -137,6 +138,7 @@ function drivesOf(
 /** Returns the settings of the log. Throws `ConfigError`. */
 export function logOf(settings: Settings): LogConfig {
   return {
+    file: pathOf(settings.get('log-file')),
     level: oneOf(settings.get('log-level'), ['info', 'warn', 'error']),
     format: oneOf(settings.get('log-format'), ['text', 'json']),
   };

@@ -251,6 +251,12 @@ export const OPTIONS = [
     help: 'Redis in which several gateways share locks, properties and app passwords: redis[s]://[USER:PASSWORD@]HOST[:PORT][/NUMBER]',
   },
   {
+    name: 'log-file',
+    variable: 'DAVGATE_LOG_FILE',
+    value: 'FILE',
+    help: 'file that the log is added to, opened again at a SIGHUP; default: standard error',
+  },
+  {
     name: 'log-level',
     variable: 'DAVGATE_LOG_LEVEL',
     value: 'info|warn|error',

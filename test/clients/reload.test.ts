@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { copyFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
@@ -186,6 +186,11 @@ test.each([
   ],
   ['a certificate without its key', () => writeFile(file('key.pem'), ''), /reason="cannot serve https with/],
   [
+    'a log file in no folder',
+    () => configure(['carol'], { 'log-file': file('no folder/log') }),
+    /reason="--log-file: cannot open .*no folder\/log \(ENOENT\); make its folder, or change the permissions"/,
+  ],
+  [
     'a user without a usable hash',
     () => configure([], { users: [{ ...hashed('eve'), 'password-hash': 'x' }] }),
     /reason="user eve: not a password hash/,
@@ -210,6 +215,23 @@ test('SIGHUP names the settings that wait for the next start, and leaves out use
   );
   expect(await statusOf(client('one'))).toBe(200);
   expect(await statusOf(client('two'))).toBe(401);
+});
+
+test('the log goes to a file that only its owner can read, and after a rename SIGHUP makes a new one', async () => {
+  const log = file('davgate.log');
+  const linesOf = async (name: string) => (await readFile(name, 'utf8')).trim().split('\n');
+  const hasReloaded = () => eventually(async () => expect((await linesOf(log)).at(-1)).toMatch(RELOADED));
+  await configure(['ann'], { 'log-file': log });
+  program.child.kill('SIGHUP');
+  await hasReloaded();
+  expect((await stat(log)).mode & 0o777).toBe(0o600);
+  await statusOf(client('ann'), '/logged');
+  await eventually(async () => expect((await linesOf(log)).at(-1)).toContain('/logged'));
+  await rename(log, `${log}.1`);
+  program.child.kill('SIGHUP');
+  await hasReloaded();
+  expect(await linesOf(log)).toHaveLength(1);
+  expect(program.output()).not.toContain('/logged');
 });
 
 test('SIGHUP does not end a davgate that has no configuration file and no user', async () => {

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { terminalLog } from '../../../src/cli/log.ts';
+import { LogFile } from '../../../src/cli/log-file.ts';
 import { eventually } from '../../support/eventually.ts';
 
 let written: string[];
@@ -49,4 +50,11 @@ test('with the level warn, lines of the level info are left out', async () => {
   terminalLog.error('three');
   await turn();
   expect(written.join('')).toMatch(/^\S+ warn two\n\S+ error three\n$/);
+});
+
+test('lines that the disk of the log file does not take go to standard error', async () => {
+  terminalLog.configure({ level: 'info', format: 'text' }, LogFile.open('/dev/full'));
+  terminalLog.warn('one');
+  await turn();
+  expect(written.join('')).toMatch(/^\S+ warn one\n$/);
 });
