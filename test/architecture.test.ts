@@ -29,6 +29,7 @@ const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file:
   // The metrics only count by it.
   { what: 'read the User-Agent', pattern: /['"]user-agent['"]/i, file: /^(dav\/clients|http\/metrics)\.ts$/ },
   { what: 'open outgoing connections', pattern: /'undici[/']/, file: /^api\/(http|undici-parts\.d)\.ts$/ },
+  { what: 'ask an OpenID Connect provider', pattern: /'openid-client'/, file: /^http\/oidc-provider\.ts$/ },
   {
     // `web-files` checks the address, which a user chooses. The others connect only to addresses of davgate's own, or of its settings.
     what: 'send requests to other servers',

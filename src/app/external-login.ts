@@ -1,7 +1,7 @@
 import type { DriveConfig } from '../config/drive-config.ts';
 import { ConfigError } from '../config/settings.ts';
 import { parseCheckedUser } from '../config/user-rows.ts';
-import { unknownDriveOf } from '../config/users.ts';
+import { firstDriveOf, unknownDriveOf } from '../config/users.ts';
 import { askAuthUrl, LoginUnavailable } from '../http/auth-url.ts';
 import type { CheckLogin } from '../http/credentials.ts';
 
@@ -10,7 +10,7 @@ import type { CheckLogin } from '../http/credentials.ts';
  * the configuration's user of that name, or else the first one.
  */
 export function externalLogin(url: string, drives: readonly DriveConfig[]): CheckLogin {
-  const everyones = drives.slice(0, 1).map(({ name: drive }) => ({ drive }));
+  const everyones = firstDriveOf(drives);
   return async (login, find) => {
     const text = await askAuthUrl(url, login);
     if (text === undefined) return undefined;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { createBrowserHandler } from '../browser/handler.ts';
 import { type Config, controlSocketIn } from '../config/configuration.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
+import { firstDriveOf } from '../config/users.ts';
 import { clientNameOf } from '../dav/clients.ts';
 import { createDavHandler } from '../dav/handler.ts';
 import { startControl } from '../http/control.ts';
@@ -94,12 +95,14 @@ async function serve(config: Config, { users, served, metrics, log }: Serving): 
     folderPage: webApp?.page,
   });
   const links = embedded && createLinkProxy(embedded.url, log);
+  const signInProvider = await signInProviderOf(config, log);
   server = await startGatewayServer({
     ...listenerOf(config),
     tls: config.tls,
     users,
     checkAppPassword: (user, password) => appPasswords.check(user, password),
     checkLogin: config.authUrl === undefined ? undefined : externalLogin(config.authUrl, config.drives),
+    signInProvider,
     ownNames: ownNamesOf(config),
     trustedProxies: config.trustedProxies,
     basePath: config.basePath,
@@ -115,6 +118,15 @@ async function serve(config: Config, { users, served, metrics, log }: Serving): 
     handle: handleDav,
   });
   return server;
+}
+
+/** Returns the OpenID Connect provider, which is asked at the first sign-in. */
+async function signInProviderOf({ oidc, publicUrl, drives }: Config, log: Log) {
+  if (!oidc) return undefined;
+  const { OidcSignIn } = await import('../http/oidc-sign-in.ts');
+  const grants = firstDriveOf(drives);
+  const newUser = oidc.users === 'all' ? (name: string) => ({ name, grants }) : undefined;
+  return new OidcSignIn({ client: oidc, name: oidc.name, publicUrl, newUser, clock: systemClock, log });
 }
 
 function sharedDrives(config: Config, drives: ServedDrives['drives']): ReadonlyMap<string, SharedDrive> {

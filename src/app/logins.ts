@@ -1,6 +1,7 @@
 import type { Config } from '../config/configuration.ts';
 import { type MadeUpPassword, madeUpPassword } from '../config/password-file.ts';
 import { ConfigError } from '../config/settings.ts';
+import { firstDriveOf } from '../config/users.ts';
 import type { User } from '../http/credentials.ts';
 import { hashPassword, type PasswordCost, RANDOM_PASSWORD_COST, verifyPassword } from '../http/passwords.ts';
 import { makeFolder } from '../util/make-folder.ts';
@@ -19,7 +20,7 @@ export interface Logins {
  * in `known` whose password is the same keeps the hash. Throws `ConfigError`.
  */
 export async function loginsOf(
-  { users: configured, dataDirectory, htpasswdFile, authUrl, drives }: Config,
+  { users: configured, dataDirectory, htpasswdFile, authUrl, oidc, drives }: Config,
   known: readonly User[] = [],
 ): Promise<Logins> {
   makeDataDirectory(dataDirectory);
@@ -36,9 +37,9 @@ export async function loginsOf(
     const hash = listed.get(name.normalize('NFC'));
     listed.delete(name.normalize('NFC'));
     if (isListedElsewhere) {
-      // A user who was removed from the file can no longer log in, unless the external check knows the password.
+      // A user who was removed from the file can no longer log in, unless the external check or the provider knows the name.
       if (hash !== undefined) users.push(withHash(user, hash));
-      else if (authUrl !== undefined) users.push(user);
+      else if (authUrl !== undefined || oidc) users.push(user);
     } else if (hash !== undefined)
       throw new ConfigError(
         `the user ${name} has one password in ${htpasswdFile} and another in the settings; remove one`,
@@ -50,7 +51,7 @@ export async function loginsOf(
       users.push(withHash(user, await hashOf(name, madeUp.text, RANDOM_PASSWORD_COST)));
     }
   }
-  const grants = drives.slice(0, 1).map(({ name: drive }) => ({ drive }));
+  const grants = firstDriveOf(drives);
   for (const [name, passwordHash] of listed) users.push({ name, grants, passwordHash });
   return { users: configured && users, madeUpPassword: madeUp };
 }

@@ -18,6 +18,7 @@ const FIXED = {
   writeMode: 'write-mode',
   redisUrl: 'redis',
   authUrl: 'auth-url',
+  oidc: 'oidc-*',
   bandwidth: 'bandwidth',
   logRequests: 'log-requests',
 } as const satisfies Readonly<

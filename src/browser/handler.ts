@@ -68,6 +68,8 @@ interface Access {
   readonly drive: Drive;
   /** Present in a browser's session. */
   readonly csrfToken?: string | undefined;
+  /** The name of the provider at which that session began. */
+  readonly providerName?: string | undefined;
   /** Whether that session has ended since. */
   readonly isOver?: (() => boolean) | undefined;
 }
@@ -89,14 +91,14 @@ export function createBrowserHandler({
   appPasswordsOf = () => undefined,
 }: BrowserHandlerOptions): BrowserHandler {
   const shared = { streams: new Streams(), uploads: new Uploads(), appPasswordsOf, clock, log };
-  return (exchange, { user, csrfToken, isOver = () => false, drive }, closing) => {
+  return (exchange, { user, csrfToken, providerName, isOver = () => false, drive }, closing) => {
     if (!exchange.path.startsWith(API_PATH)) return undefined;
     const answered = async (): Promise<void> => {
       const route = routeOf(exchange);
       const input = await inputOf(exchange, route);
       const { signal } = exchange;
       if (route.changesDrive) requireWritable(drive.isReadOnly, input.path('path'));
-      const access = { user: user?.name, csrfToken, isOver, drive };
+      const access = { user: user?.name, csrfToken, providerName, isOver, drive };
       await route.run({ exchange, signal, closing, ...access, input, ...shared });
     };
     return answered().catch((error) => answerFailure(exchange, log, error));

@@ -98,6 +98,8 @@ export interface Context {
   readonly user: string | undefined;
   /** The token of a browser's session; `undefined` for every other login. */
   readonly csrfToken: string | undefined;
+  /** The name of the provider at which that session began. */
+  readonly providerName: string | undefined;
   /** Whether the session of the request has ended since. */
   readonly isOver: () => boolean;
   readonly drive: Drive;

@@ -116,12 +116,12 @@ function othersOf(listen: Config['listen'], listening: string): readonly string[
 }
 
 function entryOf(
-  { users, drives, htpasswdFile, authUrl }: Config,
+  { users, drives, htpasswdFile, authUrl, oidc }: Config,
   { madeUpPassword }: Gateway,
   file: string | undefined,
 ): Entry {
   if (!users) return { kind: 'open' };
-  const places = [htpasswdFile, authUrl].filter((place) => place !== undefined);
+  const places = [htpasswdFile, authUrl, oidc?.issuer].filter((place) => place !== undefined);
   if (places.length > 0) return { kind: 'listed', drives: drives.length, place: places.join(' or ') };
   const [sole] = users;
   if (!sole) throw new Error('without them there is at least one user');

@@ -80,10 +80,15 @@ export function authUrlOf(setting: Setting | undefined): string | undefined {
   if (!setting) return undefined;
   const example = 'https://login.example.com/check';
   parseUrl({ ...setting, text: setting.text.replace(/\?[^#]*/, '') }, example);
-  const { protocol, hostname } = new URL(setting.text);
-  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return setting.text;
+  return encryptedUrlOf(setting, example, 'passwords');
+}
+
+/** Returns a valid URL. Throws `ConfigError` for http, over which others could read `secrets`, except on this machine. */
+export function encryptedUrlOf({ text, origin }: Setting, example: string, secrets: string): string {
+  const { protocol, hostname } = new URL(text);
+  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return text;
   throw new ConfigError(
-    `${setting.origin}: passwords would cross the network unencrypted; write an address like ${example}, or one of this machine`,
+    `${origin}: ${secrets} would cross the network unencrypted; write an address like ${example}, or one of this machine`,
   );
 }
 

@@ -8,6 +8,7 @@ import { collect, collectAll } from './collect.ts';
 import type { ConfigFile } from './config-file.ts';
 import { type DriveConfig, driveOf, keptLogin } from './drive-config.ts';
 import type { Bandwidth } from './grant.ts';
+import { type OidcConfig, oidcOf } from './oidc.ts';
 import {
   ConfigError,
   DRIVE_SETTINGS,
@@ -50,6 +51,8 @@ export interface Config {
   readonly htpasswdFile?: string | undefined;
   /** Checks the logins of users without a password here. */
   readonly authUrl?: string | undefined;
+  /** The OpenID Connect provider at which people sign in with a browser. */
+  readonly oidc?: OidcConfig | undefined;
   /** `undefined`: everyone may use the first drive. */
   readonly users: readonly UserConfig[] | undefined;
 }
@@ -91,11 +94,12 @@ export function resolveConfig(
     drives: () => drivesOf(settings, file, dataDirectory),
     htpasswdFile: () => settings.get('htpasswd')?.text,
     authUrl: () => authUrlOf(settings.get('auth-url')),
+    oidc: () => oidcOf(settings),
   });
   return {
     ...config,
     publicUrl: withBasePath(config.publicUrl, config.basePath),
-    users: usersOf(settings, file, config.listen, config.drives),
+    users: usersOf(settings, file, config),
   };
 }
 

@@ -66,7 +66,8 @@ function userSchema(): Schema {
     required: USER_KEYS.filter(({ isRequired }) => isRequired).map(({ name }) => name),
     properties: propertiesOf(USER_KEYS),
     allOf: [
-      { oneOf: [{ required: ['password'] }, { required: ['password-hash'] }] },
+      // A user without either has a password, or signs in, elsewhere.
+      { not: { required: ['password', 'password-hash'] } },
       { oneOf: [{ required: ['drive'] }, { required: ['drives'] }] },
     ],
   };

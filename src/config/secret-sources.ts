@@ -6,6 +6,7 @@ import { ConfigError, notEmpty, type Setting, type SettingName, type Settings } 
 const SECRET_FILES = [
   ['password-file', 'password'],
   ['token-file', 'token'],
+  ['oidc-client-secret-file', 'oidc-client-secret'],
 ] as const satisfies readonly (readonly [SettingName, SettingName])[];
 
 /** systemd's credentials (systemd.exec(5), LoadCredential=) by name. */
@@ -14,6 +15,7 @@ const CREDENTIALS = {
   'davgate-token': 'token',
   'davgate-app-secret': 'app-secret',
   'davgate-refresh-token': 'refresh-token',
+  'davgate-oidc-client-secret': 'oidc-client-secret',
 } as const satisfies Readonly<Record<string, SettingName>>;
 
 /** Replaces settings that name a secret's file by the secret. Throws `ConfigError`, without the secret. */

@@ -1,4 +1,5 @@
 import { similarTo } from '../util/similar.ts';
+import { OIDC_OPTIONS } from './oidc-options.ts';
 
 /** Settings that cannot be used. */
 export class ConfigError extends Error {
@@ -154,6 +155,7 @@ export const OPTIONS = [
     value: 'URL',
     help: 'where davgate asks about the login of a user who has no password here: a GET with the login as Basic credentials; 2xx accepts it, 401 and 403 refuse it',
   },
+  ...OIDC_OPTIONS,
   {
     name: 'no-auth',
     variable: 'DAVGATE_NO_AUTH',

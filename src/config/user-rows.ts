@@ -17,7 +17,7 @@ export interface UserConfig {
    */
   readonly password?: string;
   readonly passwordHash?: string;
-  /** Whether the password is in the htpasswd file or at the external check, if it is anywhere. */
+  /** Whether the htpasswd file, the external check or the OpenID Connect provider knows the user, if anything does. */
   readonly isListedElsewhere?: true;
   readonly grants: readonly Grant[];
   readonly bandwidth?: Bandwidth;

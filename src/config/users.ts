@@ -4,6 +4,7 @@ import { collectAll } from './collect.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { DriveConfig } from './drive-config.ts';
 import type { Grant } from './grant.ts';
+import type { OidcConfig } from './oidc.ts';
 import { ConfigError, isOn, refuseUnsayable, type Settings } from './settings.ts';
 import { type UserConfig, WRITE_PASSWORD } from './user-rows.ts';
 
@@ -11,18 +12,26 @@ import { type UserConfig, WRITE_PASSWORD } from './user-rows.ts';
 export const DEFAULT_DRIVE = 'default';
 const DEFAULT_USER = 'davgate';
 
+/** The parts of the configuration that the users depend on. */
+interface Gateway {
+  readonly listen: Listen;
+  readonly drives: readonly DriveConfig[];
+  readonly oidc?: OidcConfig | undefined;
+}
+
 /** Returns the users; `undefined`: no login is needed. Throws `ConfigError`. */
 export function usersOf(
   settings: Settings,
   file: ConfigFile | undefined,
-  listen: Listen,
-  drives: readonly DriveConfig[],
+  { listen, drives, oidc }: Gateway,
 ): readonly UserConfig[] | undefined {
   const open = settings.get('no-auth');
   const user = settings.get('user');
   const password = settings.get('password');
   const authUrl = settings.get('auth-url');
-  const listedElsewhere = settings.get('htpasswd') ?? authUrl;
+  const issuer = settings.get('oidc-issuer');
+  const passwordsElsewhere = settings.get('htpasswd') ?? authUrl;
+  const listedElsewhere = passwordsElsewhere ?? issuer;
   const table = file?.users && `"users" in ${file.origin}`;
   if (open && isOn(open)) {
     const clash = user?.origin ?? password?.origin ?? listedElsewhere?.origin ?? table;
@@ -57,7 +66,12 @@ export function usersOf(
   if (file && !authUrl) refuseUnusedDrives(drives, file.origin);
   const drive = drives[0]?.name ?? DEFAULT_DRIVE;
   const name = user?.text ?? DEFAULT_USER;
-  if (listedElsewhere && !user && !password) return [];
+  if (listedElsewhere && !user && !password) {
+    if (passwordsElsewhere || oidc?.users === 'all') return [];
+    throw new ConfigError(
+      `${issuer?.origin}: nobody may sign in; list "users" in a configuration file, or give --oidc-users all`,
+    );
+  }
   const login = password ? { password: password.text } : listedElsewhere && ELSEWHERE;
   return [{ name, grants: [{ drive }], ...login }];
 }
@@ -70,6 +84,11 @@ function refuseUnusedDrives([first, second]: readonly DriveConfig[], origin: str
     throw new ConfigError(
       `${origin}: every user gets the drive ${first.name} and nobody gets ${second.name}; remove that drive, or add "users" and name a drive for each`,
     );
+}
+
+/** Returns the rights of users without a row of their own: the first drive. */
+export function firstDriveOf(drives: readonly DriveConfig[]): readonly Grant[] {
+  return drives.slice(0, 1).map(({ name: drive }) => ({ drive }));
 }
 
 /** Returns the first drive of `grants` that does not exist. */

@@ -11,7 +11,7 @@ import { checkPasswordHash, PasswordHashError, verifyPassword } from './password
 /** A user who may log in. */
 export interface User {
   readonly name: string;
-  /** Made by `hashPassword`, or by another program in a form that `verifyPassword` knows. `undefined`: the external check knows it. */
+  /** Made by `hashPassword`, or by another program in a form that `verifyPassword` knows. `undefined`: no password here. */
   readonly passwordHash?: string;
   readonly grants: readonly Grant[];
   readonly bandwidth?: Bandwidth;
@@ -139,6 +139,16 @@ export class Credentials {
 
   users(): readonly User[] {
     return [...this.#users.values()];
+  }
+
+  /** Returns the user of exactly this name. */
+  named(name: string): User | undefined {
+    return this.#users.get(name.normalize('NFC'));
+  }
+
+  /** Whether any user has a password, here or at the external check. */
+  get hasPasswords(): boolean {
+    return this.#external !== undefined || this.users().some(hasPassword);
   }
 
   /** Replaces the table and forgets all remembered credentials. Throws `PasswordHashError`. */
@@ -281,18 +291,23 @@ export class Credentials {
   }
 
   async #isRight({ name, password }: Login, user: User | undefined): Promise<boolean> {
-    // An unknown name costs a hash too, or the response time would reveal which names exist.
-    const passwordHash = (user ?? this.#standIn(name))?.passwordHash;
+    // A name without a password costs a hash too, or the response time would reveal which names exist.
+    const passwordHash = user?.passwordHash ?? this.#standIn(name)?.passwordHash;
     if (passwordHash === undefined) return false;
     const isMatch = await verifyPassword(password, passwordHash);
-    return isMatch && user !== undefined;
+    return isMatch && user?.passwordHash !== undefined;
   }
 
-  /** Returns a user by the digest of a name, always the same one: hashes of several kinds take different times. */
+  /** Returns a user with a password by the digest of a name, always the same one: hashes of several kinds take different times. */
   #standIn(name: string): User | undefined {
     const digest = Number.parseInt(hash('sha256', this.#key + name).slice(0, 12), 16);
-    return [...this.#users.values()][digest % this.#users.size];
+    const users = this.users().filter(hasPassword);
+    return users[digest % users.length];
   }
+}
+
+function hasPassword({ passwordHash }: User): boolean {
+  return passwordHash !== undefined;
 }
 
 function byName(users: readonly User[]): ReadonlyMap<string, User> {

@@ -32,7 +32,7 @@ import type { CertificateFiles } from './node-server.ts';
 import { pathOfTarget } from './request-target.ts';
 import { startServer } from './server.ts';
 import { Sessions } from './sessions.ts';
-import { SignIn } from './sign-in.ts';
+import { SignIn, type SignInProvider } from './sign-in.ts';
 
 /** Maximum length of a logged path, in characters. */
 const LOGGED_PATH_MAX = 1_000;
@@ -45,6 +45,8 @@ interface Login {
   readonly csrfToken?: string;
   /** Whether that session, or the login with an app password, has ended since, for answers that last. */
   readonly isOver?: () => boolean;
+  /** The name of the provider at which that session began. */
+  readonly providerName?: string | undefined;
 }
 
 /** What a request was admitted to: `D` is the drive as its user sees it. */
@@ -71,6 +73,8 @@ export interface GatewayServerOptions<D> {
   readonly checkLogin?: CheckLogin | undefined;
   /** Finds the app password that a user's password may be. */
   readonly checkAppPassword?: CheckAppPassword;
+  /** Another server at which people sign in with a browser. */
+  readonly signInProvider?: SignInProvider | undefined;
   /** Returns the drive of a user, or without a user that of everybody. Called once for each user, not for each request. */
   readonly driveOf: (user: User | undefined) => D;
   readonly handle: Handle<D>;
@@ -149,7 +153,7 @@ export async function startGatewayServer<D>(options: GatewayServerOptions<D>): P
     handle,
     ownRoute: options.ownRoute,
     credentials,
-    signIn: credentials && new SignIn({ credentials, sessions, log }),
+    signIn: credentials && new SignIn({ credentials, sessions, log, provider: options.signInProvider }),
     health: options.health ?? (() => ({})),
     metrics,
     closing: closing.signal,

@@ -9,8 +9,8 @@ const IDLE_MS = 24 * 60 * 60_000;
 const LIFETIME_MS = 7 * 24 * 60 * 60_000;
 
 /**
- * Lifetime of a session of a user whose password an external check knows, in ms: davgate does not hear when it forgets the
- * user, and cannot ask again without the password.
+ * Lifetime of a session of a user whom an external check or an OpenID Connect provider has accepted, in ms: davgate does not
+ * hear when they forget the user, and cannot ask again without the person.
  */
 const EXTERNAL_LIFETIME_MS = 60 * 60_000;
 
@@ -25,6 +25,8 @@ const ID = /^[\w-]{43}$/;
 
 interface Session {
   readonly user: User;
+  /** Whether an OpenID Connect provider has accepted the user. */
+  readonly isFromProvider: boolean;
   readonly since: Moment;
   lastUse: Moment;
 }
@@ -40,7 +42,7 @@ export class Sessions {
   constructor(private readonly clock: Clock) {}
 
   /** Starts a session of `user` and returns its id, a secret of the browser. */
-  start(user: User): string {
+  start(user: User, { isFromProvider = false } = {}): string {
     const mine: string[] = [];
     for (const [digest, session] of this.#sessions) if (session.user.name === user.name) mine.push(digest);
     const [oldest] = mine;
@@ -49,7 +51,7 @@ export class Sessions {
     if (this.#sessions.size >= SESSIONS_MAX && first !== undefined) this.#sessions.delete(first);
     const id = randomBytes(ID_BYTES).toString('base64url');
     const now = momentNow(this.clock);
-    this.#sessions.set(digestOf(id), { user, since: now, lastUse: now });
+    this.#sessions.set(digestOf(id), { user, isFromProvider, since: now, lastUse: now });
     return id;
   }
 
@@ -60,7 +62,8 @@ export class Sessions {
     const session = this.#sessions.get(digest);
     if (!session) return undefined;
     this.#sessions.delete(digest);
-    const lifetimeMs = session.user.passwordHash === undefined ? EXTERNAL_LIFETIME_MS : LIFETIME_MS;
+    const isExternal = session.isFromProvider || session.user.passwordHash === undefined;
+    const lifetimeMs = isExternal ? EXTERNAL_LIFETIME_MS : LIFETIME_MS;
     if (ageMs(this.clock, session.since) >= lifetimeMs) return undefined;
     if (ageMs(this.clock, session.lastUse) >= IDLE_MS) return undefined;
     session.lastUse = momentNow(this.clock);
@@ -73,6 +76,10 @@ export class Sessions {
     return this.#sessions.has(digestOf(id));
   }
 
+  isFromProvider(id: string): boolean {
+    return this.#sessions.get(digestOf(id))?.isFromProvider === true;
+  }
+
   end(id: string): void {
     this.#sessions.delete(digestOf(id));
   }
@@ -82,8 +89,9 @@ export class Sessions {
     const byName = new Map(users.map((user) => [user.name, user]));
     for (const [digest, session] of this.#sessions) {
       const user = byName.get(session.user.name);
+      const isSame = user && user.passwordHash === session.user.passwordHash;
       // The external check answers for users without a hash, and may have other drives for them by now.
-      if (user?.passwordHash !== undefined && user.passwordHash === session.user.passwordHash)
+      if (isSame && (user.passwordHash !== undefined || session.isFromProvider))
         this.#sessions.set(digest, { ...session, user });
       else this.#sessions.delete(digest);
     }

@@ -1,12 +1,20 @@
 import type { IncomingMessage } from 'node:http';
-import { pathBelow } from '../util/base-path.ts';
 import type { Log } from '../util/log.ts';
 import type { Credentials, User } from './credentials.ts';
 import type { Exchange, Refusal } from './exchange.ts';
 import { csrfTokenOf, isCsrfToken, type Sessions } from './sessions.ts';
-import { relayPage, SIGN_IN_PAGE_HEADERS, type SignInProblem, signInPage } from './sign-in-page.ts';
+import { BAD_FORM, formOf, isFromOwnPage, localPath, SIGN_IN_PATH } from './sign-in-form.ts';
+import {
+  relayPage,
+  SIGN_IN_PAGE_HEADERS,
+  type SignInPage,
+  type SignInProblem,
+  signInPage,
+  statusOf,
+} from './sign-in-page.ts';
 
-const SIGN_IN_PATH = '/.davgate/sign-in';
+/** Where a sign-in at a provider begins. It ends at `callback` below. */
+export const OIDC_PATH = `${SIGN_IN_PATH}/oidc`;
 const SIGN_OUT_PATH = '/.davgate/sign-out';
 
 /** The header in which the web application sends the token of its session, with each request; empty while it has none. */
@@ -14,9 +22,6 @@ const CSRF_HEADER = 'x-csrf-token';
 
 /** Methods that change nothing, and need no token. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PROPFIND']);
-
-/** Maximum size of a form with a name and a password, in bytes. */
-const FORM_BYTES_MAX = 16 * 1024;
 
 /** Maximum delay of a form after wrong passwords, in ms. A person who must wait longer is told so at once. */
 const FORM_DELAY_MS_MAX = 2_000;
@@ -30,12 +35,37 @@ export interface SignedIn {
   readonly csrfToken: string;
   /** Whether the session has ended since. */
   readonly isOver: () => boolean;
+  /** The name of the provider at which the user has signed in. */
+  readonly providerName?: string | undefined;
+}
+
+/** The end of a sign-in at a provider, and where the browser goes on. */
+export type SignInAtProvider = { readonly to: string } & (
+  | { readonly user: User }
+  | { readonly problem: SignInProblem }
+);
+
+/** Another server at which people sign in. */
+export interface SignInProvider {
+  /** Its name for people. */
+  readonly name: string;
+  /** Returns the address there to which the browser goes, and a cookie for the way back. */
+  begin(
+    exchange: Exchange,
+    to: string,
+  ): Promise<
+    | { readonly address: string; readonly cookie: string }
+    | { readonly to: string; readonly problem: SignInProblem }
+  >;
+  /** Returns the user with whom the browser has come back. `find` returns a user that davgate knows. */
+  finish(exchange: Exchange, find: (name: string) => User | undefined): Promise<SignInAtProvider>;
 }
 
 export interface SignInOptions {
   readonly credentials: Credentials;
   readonly sessions: Sessions;
   readonly log: Log;
+  readonly provider: SignInProvider | undefined;
 }
 
 /** Lets browsers sign in on a page and stay signed in by a cookie, beside the Basic login of all other programs. */
@@ -45,6 +75,10 @@ export class SignIn {
   /** Answers a request for signing in or out; returns `undefined` for any other one. */
   serve(exchange: Exchange): Promise<void> | undefined {
     const { path, request } = exchange;
+    const { provider } = this.options;
+    if (provider && path === OIDC_PATH && request.method === 'GET') return this.#leave(exchange, provider);
+    if (provider && path === `${OIDC_PATH}/callback` && request.method === 'GET')
+      return this.#comeBack(exchange, provider);
     if (path === SIGN_IN_PATH && request.method === 'POST') return this.#signIn(exchange);
     if (path === SIGN_IN_PATH && request.method === 'GET') return this.#goOn(exchange);
     if (path === SIGN_OUT_PATH && request.method === 'POST') return this.#signOut(exchange);
@@ -59,11 +93,14 @@ export class SignIn {
     const { request } = exchange;
     const id = cookieOf(exchange);
     if (id === undefined || !isOwnRequest(request)) return undefined;
-    const user = this.options.sessions.use(id);
+    const { sessions, provider } = this.options;
+    const user = sessions.use(id);
     if (!user) return undefined;
     const csrfToken = csrfTokenOf(id);
-    if (SAFE_METHODS.has(request.method ?? '') || isCsrfToken(id, sentToken(exchange)))
-      return { user, csrfToken, isOver: () => !this.options.sessions.has(id) };
+    if (SAFE_METHODS.has(request.method ?? '') || isCsrfToken(id, sentToken(exchange))) {
+      const providerName = provider && sessions.isFromProvider(id) ? provider.name : undefined;
+      return { user, csrfToken, isOver: () => !sessions.has(id), providerName };
+    }
     return { ...SIGN_IN_AGAIN, text: 'The token of the session is missing or old; load the page again.' };
   }
 
@@ -73,8 +110,11 @@ export class SignIn {
     if (request.headers.authorization !== undefined) return undefined;
     if (isBrowsersNavigation(request)) {
       const to = exchange.prefix + exchange.target;
-      if (request.headers['sec-fetch-site'] === 'cross-site') return relay(exchange, to);
-      return showPage(exchange, 401, { to });
+      if (request.headers['sec-fetch-site'] === 'cross-site') {
+        const address = `${exchange.prefix}${SIGN_IN_PATH}?${new URLSearchParams({ to })}`;
+        return relay(exchange, address, { status: 401, headers: CHALLENGE });
+      }
+      return this.#showPage(exchange, { to });
     }
     const isOfApplication = request.headers[CSRF_HEADER] !== undefined || cookieOf(exchange) !== undefined;
     return isOfApplication ? exchange.refuse(SIGN_IN_AGAIN) : undefined;
@@ -86,33 +126,77 @@ export class SignIn {
     if (!form) return exchange.refuse(BAD_FORM);
     const to = localPath(exchange, form.get('to'));
     const [name, password] = [form.get('name') ?? '', form.get('password') ?? ''];
-    if (!isFromOwnPage(exchange)) return showPage(exchange, 403, { to, problem: 'foreign' });
-    const { credentials, log } = this.options;
+    if (!isFromOwnPage(exchange)) return this.#showPage(exchange, { to, problem: 'foreign' });
+    const { credentials } = this.options;
     const checked = credentials.checkPassword(name, password, address, FORM_DELAY_MS_MAX);
     const login = await Promise.race([checked, exchange.ended]);
     if (!login) return undefined;
-    if (login === 'unauthorized') return showPage(exchange, 401, { to, name, problem: 'wrong' });
-    if (login === 'unavailable') return showPage(exchange, 503, { to, name, problem: 'unavailable' });
+    if (login === 'unauthorized') return this.#showPage(exchange, { to, name, problem: 'wrong' });
+    if (login === 'unavailable') return this.#showPage(exchange, { to, name, problem: 'unavailable' });
     if ('retryAfterMs' in login) {
       const waitSeconds = Math.ceil(login.retryAfterMs / 1000);
-      return showPage(exchange, 429, { to, name, problem: { waitSeconds } });
+      return this.#showPage(exchange, { to, name, problem: { waitSeconds } });
     }
     // A session would outlive the app password, and could make others.
-    if (login.isOver) return showPage(exchange, 401, { to, name, problem: 'appPassword' });
-    const { user } = login;
-    this.#end(exchange);
-    log.info('signed in', { address, user: user.name });
-    exchange.principal = user.name;
-    const headers = { 'Set-Cookie': cookie(exchange, this.options.sessions.start(user)) };
+    if (login.isOver) return this.#showPage(exchange, { to, name, problem: 'appPassword' });
+    const headers = this.#start(exchange, login.user);
     if (isForScript(request)) return exchange.answer({ status: 204, headers, body: undefined });
     return seeOther(exchange, to, headers);
+  }
+
+  /** Leads a browser to the provider. */
+  async #leave(exchange: Exchange, provider: SignInProvider): Promise<void> {
+    const to = localPath(exchange, exchange.query.get('to'));
+    const begun = await Promise.race([provider.begin(exchange, to), exchange.ended]);
+    if (!begun) return undefined;
+    if ('problem' in begun) return this.#showPage(exchange, begun);
+    // On the way back the browser does not send its cookie.
+    this.#end(exchange);
+    return seeOther(exchange, begun.address, { 'Set-Cookie': begun.cookie });
+  }
+
+  /** Starts the session of a browser that the provider has led back. */
+  async #comeBack(exchange: Exchange, provider: SignInProvider): Promise<void> {
+    const finishing = provider.finish(exchange, (name) => this.options.credentials.named(name));
+    const result = await Promise.race([finishing, exchange.ended]);
+    if (!result) return undefined;
+    if ('problem' in result) return this.#showPage(exchange, result);
+    const headers = this.#start(exchange, result.user, { isFromProvider: true });
+    return relay(exchange, result.to, { status: 200, headers });
+  }
+
+  /** Starts a session in place of the browser's old one. Returns the header with its cookie. */
+  #start(exchange: Exchange, user: User, how: { readonly isFromProvider?: boolean } = {}) {
+    const { sessions, log, provider } = this.options;
+    this.#end(exchange);
+    const { address } = exchange;
+    log.info('signed in', { address, user: user.name, ...(how.isFromProvider && { at: provider?.name }) });
+    exchange.principal = user.name;
+    return { 'Set-Cookie': cookie(exchange, sessions.start(user, how)) };
+  }
+
+  /** Asks to sign in. */
+  #showPage(exchange: Exchange, page: SignInPage): Promise<void> {
+    const { credentials, provider } = this.options;
+    const { status, waitSeconds } = statusOf(page.problem);
+    const headers = {
+      ...SIGN_IN_PAGE_HEADERS,
+      ...(status === 401 && CHALLENGE),
+      ...(waitSeconds !== undefined && { 'Retry-After': waitSeconds }),
+    };
+    const ways = {
+      formAction: credentials.hasPasswords ? exchange.prefix + SIGN_IN_PATH : undefined,
+      provider: provider && { name: provider.name, address: exchange.prefix + OIDC_PATH },
+    };
+    const body = signInPage(page, ways, exchange.request.headers['accept-language']);
+    return exchange.answer({ status, headers, body });
   }
 
   /** Leads on a browser that is signed in, and shows the page to others. */
   #goOn(exchange: Exchange): Promise<void> {
     const to = localPath(exchange, exchange.query.get('to'));
     const session = this.sessionOf(exchange);
-    return session && 'user' in session ? seeOther(exchange, to, {}) : showPage(exchange, 401, { to });
+    return session && 'user' in session ? seeOther(exchange, to, {}) : this.#showPage(exchange, { to });
   }
 
   #signOut(exchange: Exchange): Promise<void> {
@@ -142,32 +226,14 @@ const CHALLENGE = { 'WWW-Authenticate': 'Cookie realm="davgate"' };
 
 const SIGN_IN_AGAIN: Refusal = { status: 401, text: 'Sign in to this davgate.', headers: CHALLENGE };
 
-const BAD_FORM: Refusal = {
-  status: 400,
-  text: `Send a form (application/x-www-form-urlencoded) of up to ${FORM_BYTES_MAX / 1024} KiB with name and password.`,
-};
-
-function showPage(
+/** Leads on a browser that comes from another site, so that it sends the cookie of the session. */
+function relay(
   exchange: Exchange,
-  status: 401 | 403 | 429 | 503,
-  shown: { readonly to: string; readonly name?: string; readonly problem?: SignInProblem },
+  address: string,
+  { status, headers }: { readonly status: number; readonly headers: Readonly<Record<string, string>> },
 ): Promise<void> {
-  const { problem } = shown;
-  const headers = {
-    ...SIGN_IN_PAGE_HEADERS,
-    ...(status === 401 && CHALLENGE),
-    ...(problem === 'unavailable' && { 'Retry-After': 5 }),
-    ...(typeof problem === 'object' && { 'Retry-After': problem.waitSeconds }),
-  };
-  const acceptLanguage = exchange.request.headers['accept-language'];
-  const body = signInPage({ action: exchange.prefix + SIGN_IN_PATH, acceptLanguage, ...shown });
-  return exchange.answer({ status, headers, body });
-}
-
-function relay(exchange: Exchange, to: string): Promise<void> {
-  const address = `${exchange.prefix}${SIGN_IN_PATH}?${new URLSearchParams({ to })}`;
   const body = relayPage(address, exchange.request.headers['accept-language']);
-  return exchange.answer({ status: 401, headers: { ...SIGN_IN_PAGE_HEADERS, ...CHALLENGE }, body });
+  return exchange.answer({ status, headers: { ...SIGN_IN_PAGE_HEADERS, ...headers }, body });
 }
 
 function seeOther(
@@ -200,15 +266,6 @@ function isOwnRequest({ method, headers }: IncomingMessage): boolean {
   return site === 'same-origin' || site === 'none' || (method === 'GET' && mode === 'navigate');
 }
 
-/** Whether a form comes from a page of this gateway: another site must not sign its visitors in under its own name. */
-function isFromOwnPage({ request: { headers }, forwardedHosts = [] }: Exchange): boolean {
-  const { 'sec-fetch-site': site, origin, host } = headers;
-  if (site !== undefined) return site === 'same-origin';
-  if (origin === undefined) return true;
-  const from = URL.canParse(origin) ? new URL(origin).host : undefined;
-  return from !== undefined && [host, ...forwardedHosts].some((own) => own?.toLowerCase() === from);
-}
-
 /** Returns the token that came with a request. The form that downloads archives has no header and sends it in the query. */
 function sentToken({ request, query }: Exchange): string {
   return String(request.headers[CSRF_HEADER] ?? query.get('csrf') ?? '');
@@ -219,38 +276,12 @@ function isForScript({ headers }: IncomingMessage): boolean {
   return headers[CSRF_HEADER] !== undefined;
 }
 
-/**
- * Returns `to` if it is a path of this drive as the browser sees it, else its root. Browsers take `//host` and `/\host` for
- * other hosts.
- */
-function localPath({ prefix }: Exchange, to: string | null): string {
-  const base = 'http://davgate';
-  const root = `${prefix}/`;
-  if (!to?.startsWith('/') || !URL.canParse(to, base)) return root;
-  const { origin, pathname, search } = new URL(to, base);
-  const below = pathBelow(prefix, pathname);
-  const isLocal =
-    origin === base && !pathname.startsWith('//') && below !== undefined && below !== SIGN_IN_PATH;
-  return isLocal ? pathname + search : root;
-}
+/** What a cookie is for: a session, or the way back from a provider. */
+type CookieUse = 'session' | 'oidc';
 
-/** Returns the fields of a form; `undefined` for another body or a too long one. */
-async function formOf(exchange: Exchange): Promise<URLSearchParams | undefined> {
-  const [type = ''] = (exchange.request.headers['content-type'] ?? '').split(';');
-  if (type.trim().toLowerCase() !== 'application/x-www-form-urlencoded') return undefined;
-  const pieces: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const piece of exchange.body()) {
-    sizeBytes += piece.length;
-    if (sizeBytes > FORM_BYTES_MAX) return undefined;
-    pieces.push(piece);
-  }
-  return new URLSearchParams(Buffer.concat(pieces).toString());
-}
-
-/** Returns the cookie's value; `undefined` without one. */
-function cookieOf(exchange: Exchange): string | undefined {
-  const start = `${cookieName(exchange)}=`;
+/** Returns the value of a cookie; `undefined` without one. */
+export function cookieOf(exchange: Exchange, use: CookieUse = 'session'): string | undefined {
+  const start = `${cookieName(exchange, use)}=`;
   const cookies = (exchange.request.headers.cookie ?? '').split(/; */);
   return cookies.find((one) => one.startsWith(start))?.slice(start.length);
 }
@@ -258,13 +289,13 @@ function cookieOf(exchange: Exchange): string | undefined {
 /** A cookie of the browser's run: scripts cannot read it, and requests of other sites' pages do not carry it. */
 function cookie(exchange: Exchange, value: string): string {
   const secure = exchange.isSecure ? '; Secure' : '';
-  return `${cookieName(exchange)}=${value}; Path=/; HttpOnly; SameSite=Strict${secure}`;
+  return `${cookieName(exchange, 'session')}=${value}; Path=/; HttpOnly; SameSite=Strict${secure}`;
 }
 
 /**
  * Contains the port, because browsers give the cookies of a host to all its ports, where another davgate may listen. With
  * `__Host-`, neither another host of the domain nor a page without TLS can set it.
  */
-function cookieName({ request, isSecure }: Exchange): string {
-  return `${isSecure ? '__Host-' : ''}davgate-session-${request.socket.localPort ?? 0}`;
+export function cookieName({ request, isSecure }: Exchange, use: CookieUse): string {
+  return `${isSecure ? '__Host-' : ''}davgate-${use}-${request.socket.localPort ?? 0}`;
 }

@@ -28,6 +28,7 @@ svg { display: block; }
 .card input + label { margin-top: .4rem; }
 .card input:not([type=hidden]) { width: 100%; min-height: 2.4rem; padding: .45rem .75rem; border: 1px solid var(--line); border-radius: 8px; background: var(--ground); color: inherit; font: inherit; }
 .card form > .button { margin-top: .4rem; }
+.card > .provider { width: 100%; margin-top: .9rem; white-space: normal; }
 @media (max-width: 34rem) { main:has(> .card) { padding: 0; } main > .card { margin: 0; max-width: none; padding: 2rem 1.25rem; border-width: 0 0 1px; border-radius: 0; } }
 `;
 

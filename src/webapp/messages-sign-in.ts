@@ -4,6 +4,9 @@ export const ENGLISH_SIGN_IN = {
   cannotSignOut: 'You are still signed in: {0}',
   signInAgain: 'Sign in again',
   signInReason: 'You are no longer signed in. What you were doing goes on when you have signed in.',
+  signInInTab:
+    'You are no longer signed in. Sign in in a new tab, and come back: what you were doing goes on then.',
+  signInWith: 'Sign in with {0}',
   userName: 'User name',
   password: 'Password',
   signIn: 'Sign in',
@@ -20,6 +23,8 @@ export const GERMAN_SIGN_IN: Readonly<Record<keyof typeof ENGLISH_SIGN_IN, strin
   cannotSignOut: 'Die Abmeldung hat nicht geklappt: {0}',
   signInAgain: 'Noch einmal anmelden',
   signInReason: 'Die Anmeldung ist abgelaufen. Nach dem Anmelden geht es weiter.',
+  signInInTab: 'Die Anmeldung ist abgelaufen. Nach dem Anmelden in einem neuen Tab geht es hier weiter.',
+  signInWith: 'Mit {0} anmelden',
   userName: 'Benutzername',
   password: 'Passwort',
   signIn: 'Anmelden',

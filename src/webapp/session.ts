@@ -7,6 +7,8 @@ export interface DriveInfo {
   readonly user: string | null;
   /** Requests that change something show it; absent without a session. */
   readonly csrfToken?: string;
+  /** The provider at which the session began; absent if it began with a password. */
+  readonly providerName?: string;
   /** Whether a deletion can be undone. */
   readonly keepsDeleted: boolean;
   /** Whether writes may wait for the storage service. */
@@ -39,6 +41,9 @@ export const CSRF_HEADER = 'X-CSRF-Token';
 
 const INFO = `${base}/.davgate/api/drive`;
 const SIGN_IN = `${base}/.davgate/sign-in`;
+/** Where a sign-in at the provider begins. */
+export const PROVIDER_SIGN_IN = `${base}/.davgate/sign-in/oidc?${new URLSearchParams({ to: `${base}/` })}`;
+
 const SIGN_OUT = `${base}/.davgate/sign-out`;
 
 /** Methods that need no token. */
@@ -47,6 +52,10 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PROPFIND']);
 let info: Promise<DriveInfo> | undefined;
 /** The user whose drive the page shows: nothing that was begun as this one is done as another. */
 let user: string | null | undefined;
+let providerName: string | undefined;
+
+/** Tells the other windows of this drive that there is a session. */
+const windows = new BroadcastChannel('davgate-session');
 
 /** Returns the gateway's answer, which is asked for once. Rejects while the gateway does not answer. */
 export function driveInfo(): Promise<DriveInfo> {
@@ -64,6 +73,7 @@ async function askInfo(): Promise<DriveInfo> {
   if (!answer.ok) throw new Error(await answer.text());
   const told: DriveInfo = await answer.json();
   user ??= told.user;
+  providerName = told.providerName;
   return told;
 }
 
@@ -96,8 +106,14 @@ export async function ensureSession(): Promise<void> {
   await fetchSignedIn('GET', INFO);
 }
 
-/** Returns whether the page needs a sign-in, and the user who must sign in. */
-export type SessionListener = (ended: { readonly user: string | null } | undefined) => void;
+/** A session that has ended: its user, who must sign in, and the provider at which it began. */
+export interface EndedSession {
+  readonly user: string | null;
+  readonly providerName: string | undefined;
+}
+
+/** Gets the session that has ended, and `undefined` when there is one again. */
+export type SessionListener = (ended: EndedSession | undefined) => void;
 
 let listener: SessionListener = () => undefined;
 let renewal: { readonly done: Promise<void>; readonly end: (error?: SignedOut) => void } | undefined;
@@ -123,9 +139,18 @@ export function renewSession(): Promise<void> {
     };
   });
   renewal = { done, end };
-  void hasSession().then((isThere) => (isThere ? end() : listener({ user: user ?? null })));
+  void hasSession().then((isThere) => (isThere ? end() : listener({ user: user ?? null, providerName })));
   return done;
 }
+
+/** Lets the requests that wait in other windows go on. */
+export function announceSession(): void {
+  windows.postMessage('session');
+}
+
+windows.addEventListener('message', () => {
+  if (renewal) void hasSession().then((isThere) => isThere && renewal?.end());
+});
 
 /** Gives up: the requests that wait fail. */
 export function declineSignIn(): void {

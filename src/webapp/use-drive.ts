@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { driveInfo, type Place } from './session.ts';
+import { announceSession, driveInfo, type Place } from './session.ts';
 
 /** What the gateway says about the drive. */
 export interface Drive {
@@ -47,8 +47,10 @@ export function useDrive(): Drive {
   const [drive, setDrive] = useState<Drive>(UNKNOWN);
   useEffect(() => {
     driveInfo().then(
-      ({ user, csrfToken, ...known }) =>
-        setDrive({ ...known, user: user ?? undefined, hasSession: csrfToken !== undefined }),
+      ({ user, csrfToken, ...known }) => {
+        setDrive({ ...known, user: user ?? undefined, hasSession: csrfToken !== undefined });
+        if (csrfToken !== undefined) announceSession();
+      },
       // The page works without the answer.
       () => undefined,
     );

@@ -19,6 +19,7 @@ test.each([
   ['redis', ['--redis', 'redis://localhost']],
   ['tls-cert', ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem']],
   ['no-auth', ['--no-auth']],
+  ['oidc-*', ['--oidc-issuer', 'https://x.example', '--oidc-client-id', 'x', '--oidc-users', 'all']],
   ['drive default', ['--delete', 'trash']],
 ])('a change of %s is reported as waiting for the next start', (name, args) => {
   expect(settingsForNextStart(configOf(), configOf(...args))).toEqual([name]);

@@ -43,6 +43,21 @@ beforeEach(() => {
 const hashes = () => vi.mocked(verifyPassword).mock.calls.length;
 const check = async (header: string | undefined, address = ADDRESS) => credentials.check(header, address);
 
+describe('a user without a password', () => {
+  test('no password logs in as such a user, and a guess takes as long as for the others', async () => {
+    credentials.replaceUsers([ann, { name: 'eve', grants: ann.grants }]);
+    expect(await check(basic('eve:pä:ss'))).toBe('unauthorized');
+    expect(await check(basic('eve:'))).toBe('unauthorized');
+    expect(hashes()).toBe(2);
+  });
+
+  test('without any password there is nothing to compare, whatever the name', async () => {
+    credentials.replaceUsers([{ name: 'eve', grants: ann.grants }]);
+    for (const name of ['eve', 'nobody']) expect(await check(basic(`${name}:x`))).toBe('unauthorized');
+    expect([hashes(), credentials.hasPasswords]).toEqual([0, false]);
+  });
+});
+
 describe('credentials', () => {
   test.each([
     ['a plain password', basic('ann:pä:ss'), ann],
