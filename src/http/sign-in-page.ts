@@ -26,7 +26,8 @@ const ENGLISH = {
   expired: 'This sign-in took too long, or began in another browser. Please try again.',
   unverified: 'Your e-mail address is not confirmed at {0}. Confirm it there, and try again.',
   failed: 'The sign-in with {0} has failed. If it fails again, ask the administrator of this drive for help.',
-  unknownUser: '“{0}” is not a user of this drive. Ask its administrator, or sign in with another account.',
+  unknownUser:
+    '“{0}” is not a user of this drive. Ask its administrator, or sign out of that account and use another one.',
 };
 
 type Messages = Readonly<Record<keyof typeof ENGLISH, string>>;
@@ -54,7 +55,7 @@ const GERMAN: Messages = {
   failed:
     'Die Anmeldung mit {0} ist fehlgeschlagen. Wenn es noch einmal passiert, hilft die Verwaltung dieses Laufwerks.',
   unknownUser:
-    '„{0}“ ist kein Benutzer dieses Laufwerks. Bitte die Verwaltung fragen oder ein anderes Konto benutzen.',
+    '„{0}“ ist kein Benutzer dieses Laufwerks. Bitte die Verwaltung fragen, oder dieses Konto abmelden und ein anderes benutzen.',
 };
 
 const TABLES: ReadonlyMap<string, Messages> = new Map([

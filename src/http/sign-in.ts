@@ -150,8 +150,8 @@ export class SignIn {
     const begun = await Promise.race([provider.begin(exchange, to), exchange.ended]);
     if (!begun) return undefined;
     if ('problem' in begun) return this.#showPage(exchange, begun);
-    // On the way back the browser does not send its cookie.
-    this.#end(exchange);
+    // On the way back the browser does not send its cookie. An image on a page must sign nobody out.
+    if (isBrowsersNavigation(exchange.request)) this.#end(exchange);
     return seeOther(exchange, begun.address, { 'Set-Cookie': begun.cookie });
   }
 

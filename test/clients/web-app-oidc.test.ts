@@ -1,9 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startChromium } from '../support/chromium.ts';
+import { violationsOf } from '../support/drive-page.ts';
 import { expectSoon, WAIT_MS } from '../support/eventually.ts';
 import {
   CLIENT_ID,
@@ -12,6 +11,7 @@ import {
   startIdentityProvider,
 } from '../support/identity-provider.ts';
 import { cheapHash, type Program, startProgram, temporaryDirectory } from '../support/program.ts';
+import { sharedChromium } from '../support/shared.ts';
 import { startTlsProxy, type TlsProxy } from '../support/tls-proxy.ts';
 
 // Signing in to the web application at an OpenID Connect provider, as a person does it.
@@ -31,7 +31,7 @@ let page: Page;
 
 beforeAll(async () => {
   directory = await temporaryDirectory();
-  browser = await startChromium();
+  browser = await sharedChromium();
   provider = await startIdentityProvider();
   const config = {
     'oidc-issuer': provider.issuer,
@@ -60,7 +60,6 @@ afterAll(async () => {
   await tlsProxy.stop();
   await program.stop();
   await provider.stop();
-  await browser.close();
   await directory.remove();
 });
 beforeEach(() => open({}));
@@ -126,6 +125,21 @@ test('signing out shows the sign-in page again, and the button signs in without 
   expect(page.url()).toBe(`${url}Photos/`);
 });
 
+test('a second sign-in of a browser at the provider ends its first session', async () => {
+  await signIn('ann');
+  await shown();
+  const statusWith = async (cookie = '') => (await fetch(url, { headers: { cookie } })).status;
+  const sessionCookie = async () => {
+    const found = (await context.cookies()).find(({ name }) => name.includes('davgate-session'));
+    return `${found?.name}=${found?.value}`;
+  };
+  const first = await sessionCookie();
+  expect(await statusWith(first)).toBe(200);
+  await page.goto(`${url}.davgate/sign-in/oidc`);
+  await shown();
+  expect([await statusWith(first), await statusWith(await sessionCookie())]).toEqual([401, 200]);
+});
+
 test('a user with a password signs in with the form beside the button', async () => {
   await page.goto(url);
   await page.getByLabel('User name').fill('tester');
@@ -137,7 +151,7 @@ test('a user with a password signs in with the form beside the button', async ()
 test('an account that is no user of the drive is told so on the sign-in page', async () => {
   await signIn('eve');
   await expectSoon(alert).toBe(
-    '“eve” is not a user of this drive. Ask its administrator, or sign in with another account.',
+    '“eve” is not a user of this drive. Ask its administrator, or sign out of that account and use another one.',
   );
   await button().waitFor();
   expect(program.output()).toContain('davgate has no user of this name');
@@ -193,20 +207,12 @@ test('a text that is saved after the session has ended is stored once the user h
   await page.keyboard.press('Control+s');
   const opened = context.waitForEvent('page');
   await page.getByRole('dialog', { name: 'Sign in again' }).waitFor();
-  await expectSoon(violations).toEqual([]);
+  await expectSoon(() => violationsOf(page)).toEqual([]);
   await button().click();
   await shown(await opened);
   await expectSoon(async () => (await dav('GET', 'Photos/a.txt')).text()).toBe('new old');
   await expectSoon(() => page.getByRole('dialog', { name: 'Sign in again' }).count()).toBe(0);
 });
-
-/** Returns what axe finds wrong with the page as it is now. */
-async function violations(): Promise<string[]> {
-  await page.evaluate(axe.source);
-  return page.evaluate(
-    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
-  );
-}
 
 test('in German at 390 px in the dark the sign-in page with the button fits, and axe finds no violation', async () => {
   await context.close();
@@ -218,5 +224,5 @@ test('in German at 390 px in the dark the sign-in page with the button fits, and
     'Diese Anmeldung hat zu lange gedauert oder in einem anderen Browser begonnen. Bitte noch einmal versuchen.',
   );
   await expectSoon(() => page.evaluate('document.documentElement.scrollWidth')).toBe(390);
-  await expectSoon(violations).toEqual([]);
+  await expectSoon(() => violationsOf(page)).toEqual([]);
 });

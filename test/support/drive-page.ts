@@ -208,11 +208,16 @@ class DrivePage {
   }
 
   /** Returns what axe finds wrong with the page as it is now. */
-  async violations(): Promise<string[]> {
-    if (await this.page.evaluate<boolean>("typeof axe === 'undefined'")) await this.page.evaluate(axe.source);
-    return this.page.evaluate(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
-      violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))`);
+  violations(): Promise<string[]> {
+    return violationsOf(this.page);
   }
+}
+
+/** Returns what axe finds wrong with a page as it is now. */
+export async function violationsOf(page: Page): Promise<string[]> {
+  if (await page.evaluate<boolean>("typeof axe === 'undefined'")) await page.evaluate(axe.source);
+  return page.evaluate(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
+    violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))`);
 }
 
 function isArguments(config: object | ArgumentsOf): config is ArgumentsOf {
