@@ -1,4 +1,4 @@
-import type { ClientAuth, Configuration } from 'openid-client';
+import type { AuthorizationResponseError, ClientAuth, Configuration, ResponseBodyError } from 'openid-client';
 
 type Library = typeof import('openid-client');
 
@@ -103,10 +103,9 @@ export class OidcProvider {
     try {
       return await question(discovered);
     } catch (error) {
-      const failure = failureOf(error, discovered.library);
-      // The provider may have changed since it was discovered, as its keys do.
-      if (failure.problem === 'failed' || failure.problem === 'away') this.#discovered = undefined;
-      throw failure;
+      // The provider may have changed since it was discovered. A browser can bring a refusal as often as it likes.
+      if (!isRefusal(error, discovered.library)) this.#discovered = undefined;
+      throw failureOf(error, discovered.library);
     }
   }
 
@@ -165,6 +164,14 @@ function failureOf(error: unknown, library: Library): OidcError {
   return new OidcError(problemOf(error, library), reasonOf(error, library));
 }
 
+/** Whether the provider says in the terms of OAuth that it refuses something (RFC 6749 §4.1.2.1 and §5.2). */
+function isRefusal(
+  error: unknown,
+  library: Library,
+): error is AuthorizationResponseError | ResponseBodyError {
+  return error instanceof library.AuthorizationResponseError || error instanceof library.ResponseBodyError;
+}
+
 function problemOf(error: unknown, library: Library): OidcProblem {
   if (error instanceof library.AuthorizationResponseError) {
     if (error.error === 'access_denied') return 'denied';
@@ -184,17 +191,11 @@ function problemOf(error: unknown, library: Library): OidcProblem {
 
 /** Returns what the library says, without the tokens and claims that it attaches to its errors. */
 function reasonOf(error: unknown, library: Library): string {
-  const isAnswer =
-    error instanceof library.AuthorizationResponseError || error instanceof library.ResponseBodyError;
-  if (isAnswer) return `${error.error}: ${error.error_description ?? 'no reason given'}`.slice(0, LOGGED_MAX);
+  if (isRefusal(error, library))
+    return `${error.error}: ${error.error_description ?? 'no reason given'}`.slice(0, LOGGED_MAX);
   const parts: string[] = [];
-  for (let one = error; one instanceof Error || one instanceof Response; )
-    if (one instanceof Error) {
-      parts.push(one.message);
-      one = one.cause;
-    } else {
-      parts.push(`${one.url} answered ${one.status}`);
-      one = undefined;
-    }
+  let cause = error;
+  for (; cause instanceof Error; cause = cause.cause) parts.push(cause.message);
+  if (cause instanceof Response) parts.push(`${cause.url} answered ${cause.status}`);
   return parts.join(': ').slice(0, LOGGED_MAX);
 }
