@@ -123,7 +123,7 @@ export const SIGN_IN_PAGE_HEADERS: Readonly<OutgoingHttpHeaders> = {
   'Cache-Control': 'no-store',
 };
 
-/** Returns the status with which the page is sent, and how long the person should wait, in seconds. */
+/** Returns the status of the page with a problem, or of one that only asks, and how long the person should wait, in seconds. */
 export function statusOf(problem: SignInProblem = 'wrong'): {
   readonly status: number;
   readonly waitSeconds?: number;
@@ -195,7 +195,8 @@ export function relayPage(address: string, acceptLanguage: string | undefined): 
 const DRIVE_ICON = html`<svg class="icon" viewBox="0 0 38 38" aria-hidden="true"><path fill="#4a8df0" opacity=".75" d="M4 11a3 3 0 0 1 3-3h8l4 4h12a3 3 0 0 1 3 3v4H4z"/><path fill="#6fa5f7" d="M4 15h30v13a3 3 0 0 1-3 3H7a3 3 0 0 1-3-3z"/></svg>`;
 
 function isOfProvider(problem: SignInProblem | undefined): boolean {
-  return typeof problem === 'object' ? 'unknownUser' in problem : `${problem}` in PROVIDER_STATUS;
+  if (problem === undefined) return false;
+  return typeof problem === 'string' ? problem in PROVIDER_STATUS : 'unknownUser' in problem;
 }
 
 function problemText(problem: SignInProblem, messages: Messages, provider = ''): string {
