@@ -1,8 +1,9 @@
 import { answerJson, type Route } from './route.ts';
 
 /**
- * `drive`: the user, the token of the session, the provider at which it began, whether a deletion there can be undone, whether writes may wait,
- * whether the user can make app passwords, and the folders that the user may change or only read, with everything below them.
+ * `drive`: the user, the token of the session, the provider at which it began, whether a deletion there can be undone, whether
+ * writes may wait, whether the user can make app passwords, and the folders that the user may change or only read, with
+ * everything below them.
  */
 export const driveInfo: Route = {
   method: 'GET',
