@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Config } from '../config/configuration.ts';
+import type { Config, TlsConfig } from '../config/configuration.ts';
 import type { Grant } from '../config/grant.ts';
 import type { User } from '../http/credentials.ts';
 import type { GatewayServer } from '../http/gateway-server.ts';
@@ -38,9 +38,14 @@ export async function reload(
   const { users } = await loginsOf({ ...next, dataDirectory: running.dataDirectory }, server.users());
   server.reload({
     ...(running.users && users && { users: usersOfRunningDrives(users, running) }),
-    ...(running.tls && next.tls && { tls: next.tls }),
+    ...(running.tls && next.tls && { tls: filesFor(running.tls, next.tls) }),
   });
   return waiting;
+}
+
+/** Returns the files of `next`. Whether clients need a certificate changes only at the next start. */
+function filesFor({ clientCaFile: runningCa }: TlsConfig, next: TlsConfig): TlsConfig {
+  return { ...next, clientCaFile: runningCa && (next.clientCaFile ?? runningCa) };
 }
 
 /** Returns the names of the settings that differ in `next` and cannot change while davgate runs. */
@@ -49,6 +54,7 @@ export function settingsForNextStart(running: Config, next: Config): readonly st
   const changed = fixed.filter((key) => !isDeepStrictEqual(running[key], next[key]));
   const names: string[] = changed.map((key) => FIXED[key]);
   if (!running.tls !== !next.tls) names.push('tls-cert');
+  if (!running.tls?.clientCaFile !== !next.tls?.clientCaFile) names.push('tls-client-ca');
   if (!running.users !== !next.users) names.push('no-auth');
   return [...names, ...changedDrives(running, next)];
 }

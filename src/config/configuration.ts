@@ -32,7 +32,7 @@ export interface Config {
   readonly basePath: BasePath;
   /** Proxies that are believed about a client's address, host and path. */
   readonly trustedProxies: Networks;
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  readonly tls: TlsConfig | undefined;
   /** Ends with `basePath`, without a slash; `undefined`: the address that davgate listens on. */
   readonly publicUrl: string | undefined;
   readonly dataDirectory: string;
@@ -55,6 +55,14 @@ export interface Config {
   readonly oidc?: OidcConfig | undefined;
   /** `undefined`: everyone may use the first drive. */
   readonly users: readonly UserConfig[] | undefined;
+}
+
+/** PEM files. */
+export interface TlsConfig {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** The authorities of whose certificates each client needs one; `undefined`: a client needs none. */
+  readonly clientCaFile?: string | undefined;
 }
 
 /** The log. */
@@ -234,8 +242,11 @@ function refuseBesideDrives(settings: Settings, file: ConfigFile): void {
 function tlsOf(settings: Settings): Config['tls'] {
   const cert = settings.get('tls-cert');
   const key = settings.get('tls-key');
+  const clientCa = settings.get('tls-client-ca');
+  if (clientCa && !cert)
+    throw new ConfigError(`${clientCa.origin}: needs https; give --tls-cert and --tls-key too`);
   if (!cert && !key) return undefined;
   if (!cert) throw new ConfigError(`${key?.origin}: a key without its certificate; give --tls-cert too`);
   if (!key) throw new ConfigError(`${cert.origin}: a certificate without its key; give --tls-key too`);
-  return { certFile: cert.text, keyFile: key.text };
+  return { certFile: cert.text, keyFile: key.text, clientCaFile: clientCa?.text };
 }

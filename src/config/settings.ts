@@ -174,6 +174,12 @@ export const OPTIONS = [
     help: "the certificate's private key (PEM)",
   },
   {
+    name: 'tls-client-ca',
+    variable: 'DAVGATE_TLS_CLIENT_CA',
+    value: 'FILE',
+    help: 'the authorities (PEM) of whose certificates each client needs one, beside its login',
+  },
+  {
     name: 'public-url',
     variable: 'DAVGATE_PUBLIC_URL',
     value: 'URL',

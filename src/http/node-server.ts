@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
@@ -8,6 +9,8 @@ import type { ListenerLimits } from './limits.ts';
 export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
+  /** The authorities of whose certificates each client needs one; `undefined`: a client needs none. */
+  readonly clientCaFile?: string | undefined;
 }
 
 /** Number of checks for overdue headers within the timeout of a header. */
@@ -60,13 +63,17 @@ function secureServer(options: ServerOptions, tls: CertificateFiles, limits: Lis
     createTlsServer({
       ...options,
       ...certificate,
+      requestCert: tls.clientCaFile !== undefined,
       minVersion: 'TLSv1.2',
       handshakeTimeout: limits.headersTimeoutMs,
     }),
   );
 }
 
-/** Uses this certificate for new connections. Throws `CertificateError`, and then keeps the old one. */
+/**
+ * Uses these files for new connections. Whether clients need a certificate stays as it is. Throws `CertificateError`, and
+ * then keeps the old ones.
+ */
 export function replaceCertificate(server: Server, tls: CertificateFiles): void {
   if (!(server instanceof TlsServer))
     throw new Error('cannot replace the certificate of a server without TLS');
@@ -74,8 +81,23 @@ export function replaceCertificate(server: Server, tls: CertificateFiles): void 
   usable(tls, () => server.setSecureContext({ ...certificate, minVersion: 'TLSv1.2' }));
 }
 
-function readCertificate(tls: CertificateFiles): { readonly cert: Buffer; readonly key: Buffer } {
-  return { cert: read(tls.certFile, 'certificate'), key: read(tls.keyFile, 'key') };
+function readCertificate({ certFile, keyFile, clientCaFile }: CertificateFiles) {
+  const ca = clientCaFile === undefined ? undefined : readAuthorities(clientCaFile);
+  return { cert: read(certFile, 'certificate'), key: read(keyFile, 'key'), ...(ca && { ca }) };
+}
+
+/** Node would take a file without a certificate, and refuse every client. */
+function readAuthorities(file: string): Buffer {
+  const authorities = read(file, 'certificate of the authority');
+  try {
+    new X509Certificate(authorities);
+  } catch (error) {
+    throw new CertificateError(
+      `${file} has no certificate of an authority: give the PEM file of the one that issues the clients' certificates`,
+      { cause: error },
+    );
+  }
+  return authorities;
 }
 
 function usable<T>(tls: CertificateFiles, use: () => T): T {

@@ -80,7 +80,10 @@ async function isDavgateAt({ listen, tls }: Config): Promise<boolean> {
       );
     });
     outgoing.once('timeout', () => outgoing.destroy());
-    outgoing.once('error', () => resolve(false));
+    // A davgate whose clients need a certificate answers nothing else.
+    outgoing.once('error', ({ code }: NodeJS.ErrnoException) =>
+      resolve(tls?.clientCaFile !== undefined && code === 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'),
+    );
     outgoing.end();
   });
 }

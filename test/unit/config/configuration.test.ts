@@ -198,6 +198,7 @@ describe('refused settings', () => {
     [['--user', 'a:b'], /^--user: a user's name cannot contain a colon/],
     [['--password', ''], /^--password: a value is missing/],
     [['--tls-cert', 'x'], /^--tls-cert: a certificate without its key/],
+    [['--tls-client-ca', 'x'], /^--tls-client-ca: needs https; give --tls-cert and --tls-key too/],
     [['--refresh-token', 'x'], /DAVGATE_REFRESH_TOKEN/],
     [['--user', 'ann\n'], /^--user: contains a control character, perhaps a line break/],
     [['--password', 'secret\r'], /^--password: contains a control character/],

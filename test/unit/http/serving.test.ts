@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { startGatewayServer } from '../../../src/http/gateway-server.ts';
-import { CertificateError, ListenError } from '../../../src/http/node-server.ts';
+import { CertificateError, type CertificateFiles, ListenError } from '../../../src/http/node-server.ts';
 import { hashPassword } from '../../../src/http/passwords.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
@@ -244,7 +244,7 @@ describe('https', () => {
     expect(await connection.closed()).toBe('');
   });
 
-  const start = (tls: { certFile: string; keyFile: string }) =>
+  const start = (tls: CertificateFiles) =>
     startGatewayServer({
       host: '127.0.0.1',
       port: 0,
@@ -262,6 +262,15 @@ describe('https', () => {
     ['the key of another certificate', 'one.pem', 'other.key', /other\.key: .*key.*mismatch/i],
   ])('https with %s is refused with the name of the file', async (_, certFile, keyFile, message) => {
     const starting = start({ certFile: file(certFile), keyFile: file(keyFile) });
+    await expect(starting).rejects.toThrow(CertificateError);
+    await expect(starting).rejects.toThrow(message);
+  });
+
+  test.each([
+    ['none.pem', /certificate of the authority .*none\.pem: no such file/],
+    ['one.key', /one\.key has no certificate of an authority: give the PEM file/],
+  ])('https for clients of the authority %s is refused with the name of the file', async (name, message) => {
+    const starting = start({ ...files(), clientCaFile: file(name) });
     await expect(starting).rejects.toThrow(CertificateError);
     await expect(starting).rejects.toThrow(message);
   });

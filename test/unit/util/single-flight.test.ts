@@ -53,7 +53,7 @@ test('a caller that leaves does not abort the work for the others', async () => 
   expect(await stayed).toBe('value');
 });
 
-test('the last caller that leaves aborts the work, and the next caller starts anew', async () => {
+test('the last caller that leaves aborts the work, and the next caller starts again', async () => {
   const flights = new SingleFlight<string, string>();
   const { calls, work } = manualWork();
   const leaver = new AbortController();
