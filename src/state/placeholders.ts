@@ -17,6 +17,6 @@ export interface PlaceholderStore {
   in(folder: Path): Promise<readonly Placeholder[]>;
   /** Returns the placeholders at `path` and below. */
   within(path: Path): Promise<readonly Placeholder[]>;
-  put(hold: Placeholder): Promise<void>;
+  put(placeholder: Placeholder): Promise<void>;
   forget(path: Path): Promise<void>;
 }

@@ -41,10 +41,10 @@ export function sqlitePlaceholders(
     // The root is its own parent, but not its own child.
     in: async (folder) => (keys.size === 0 ? [] : inFolder.all(drive, keyOf(folder), keyOf(folder))),
     within: async (path: Path) => (keys.size === 0 ? [] : below.all({ drive, ...within(path) })),
-    put: (hold) =>
+    put: (placeholder) =>
       commits.run(() => {
-        const key = keyOf(hold.path);
-        put.run({ ...hold, drive, key, parentKey: parentKeyOf(hold.path) });
+        const key = keyOf(placeholder.path);
+        put.run({ ...placeholder, drive, key, parentKey: parentKeyOf(placeholder.path) });
         keys.add(key);
       }),
     async forget(path) {
