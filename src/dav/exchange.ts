@@ -18,6 +18,8 @@ export interface Exchange {
   readonly forwardedHosts: readonly string[] | undefined;
   /** Aborts when the client goes away before it has its answer. */
   readonly signal: AbortSignal;
+  /** Whether to compress long answers for the client. */
+  readonly takesGzip: boolean;
   readonly isChunked: boolean;
   /** Length of the body that the headers announce, in bytes; `undefined` for a chunked body without one. */
   readonly announcedBytes: number | undefined;

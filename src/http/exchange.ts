@@ -3,6 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerRe
 import { onAbort } from '../util/abort.ts';
 import { type BasePath, partAbove } from '../util/base-path.ts';
 import type { Clock, Instant } from '../util/clock.ts';
+import { isLoopback } from '../util/networks.ts';
 import type { Pace, Paces } from './bandwidth.ts';
 import type { Forwarded } from './forwarded.ts';
 import { IS_PATH, pathOfTarget, queryOfTarget, targetBelow } from './request-target.ts';
@@ -147,6 +148,12 @@ export class Exchange {
     this.#gone ??= new AbortController();
     if (this.#isGone && !this.#gone.signal.aborted) this.#gone.abort(clientGone());
     return this.#gone.signal;
+  }
+
+  /** Whether to compress texts: the client takes gzip, and is on another machine (RFC 9110 §12.5.3). */
+  get takesGzip(): boolean {
+    const { 'accept-encoding': accepted = '' } = this.request.headers;
+    return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(accepted)) && !isLoopback(this.address);
   }
 
   get isChunked(): boolean {

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import type { Drive } from '../../src/dav/context.ts';
 import type { DriveState } from '../../src/state/state.ts';
+import type { Networks } from '../../src/util/networks.ts';
 import { startDav } from './dav.ts';
 import type { ManualClock } from './manual-clock.ts';
 import type { MemoryFiles } from './memory-files.ts';
@@ -27,7 +28,11 @@ export interface PropertyServer {
 
 /** Starts a server. `wrap` replaces the drive in memory. */
 export async function startPropertyServer(
-  options: { readonly wrap?: (drive: Drive) => Drive; readonly listingBytesMax?: number } = {},
+  options: {
+    readonly wrap?: (drive: Drive) => Drive;
+    readonly listingBytesMax?: number;
+    readonly trustedProxies?: Networks;
+  } = {},
 ): Promise<PropertyServer> {
   const server = await startDav(options);
   onTestFinished(() => server.close());

@@ -5,7 +5,7 @@ import type { Lock } from '../../state/locks.ts';
 import type { BasePath } from '../../util/base-path.ts';
 import { nameOf, namesOf } from '../../util/path.ts';
 import { memberPieces } from '../answers/member-pieces.ts';
-import { answerMultistatus, joined, rowsIn, sendMultistatus, XML_TYPE } from '../answers/multistatus.ts';
+import { answerBody, answerMultistatus, joined, rowsIn, sendMultistatus } from '../answers/multistatus.ts';
 import { type DeadProperties, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
 import { RenderedListings } from '../answers/rendered-listings.ts';
 import { clientOf } from '../clients.ts';
@@ -146,8 +146,7 @@ async function answerListing(
   const key = kept.key(drive, selection, href);
   const before = state === NO_LIVE_STATE ? kept.get(key) : undefined;
   const isKnown = before?.shows(listing, version) === true;
-  if (isKnown && before.answer)
-    return exchange.answer({ status: 207, headers: { 'Content-Type': XML_TYPE }, body: before.answer });
+  if (isKnown && before.answer) return answerBody(exchange, before.answer);
   const dead = await deadPropertiesOf(context, selection, isKnown ? [folder] : entries());
   const own = Buffer.from(resourceRow({ selection, state }, href, folder, dead));
   const members = { key, href, listing, version, dead: async () => dead };
