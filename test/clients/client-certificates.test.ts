@@ -5,7 +5,14 @@ import { PROJECT_ROOT } from '../support/build.ts';
 import { type Certificate, makeCertificate } from '../support/certificate.ts';
 import { command, succeed } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
-import { cheapHash, PASSWORD, type Program, startProgram, temporaryDirectory } from '../support/program.ts';
+import {
+  cheapHash,
+  PASSWORD,
+  type Program,
+  runProgram,
+  startProgram,
+  temporaryDirectory,
+} from '../support/program.ts';
 
 /** The devices are authorities of their own: their certificates are self-signed. */
 let laptop: Certificate;
@@ -53,18 +60,10 @@ async function statusWith(
 }
 
 test('davgate doctor accepts the port of a davgate that demands certificates', async () => {
-  const { stdout } = await command(process.execPath, [
-    ...[join(PROJECT_ROOT, 'dist/cli/main.js'), 'doctor', '--listen', new URL(program.url).host],
-    ...[
-      '--data-dir',
-      dataDirectory(),
-      '--cache-dir',
-      join(directory.path, 'cache'),
-      '--config',
-      configuration(),
-    ],
-  ]);
-  expect(stdout).toMatch(/^ok +listener +\S+ is in use by a davgate that is running/m);
+  const address = ['--listen', new URL(program.url).host, '--config', configuration()];
+  const directories = ['--data-dir', dataDirectory(), '--cache-dir', join(directory.path, 'cache')];
+  const { output } = await runProgram(['doctor', ...address, ...directories]);
+  expect(output).toMatch(/^ok +listener +\S+ is in use by a davgate that is running/m);
 });
 
 test('a client needs a certificate of the authority and a login, and a reload reads the authorities again', async () => {

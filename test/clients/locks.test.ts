@@ -102,6 +102,11 @@ test('davgate locks lists and removes the locks in a Redis while a gateway uses 
   await redis.close();
 });
 
+test('davgate locks on a data directory that no davgate has used says that there are none', async () => {
+  const unused = ['locks', '--data-dir', `${data.path}/unused`];
+  expect(await runProgram(unused)).toEqual({ code: 0, output: 'No locks.\n' });
+});
+
 // test/unit/cli/program.test.ts tests the other wrong usages without a process for each.
 test('davgate locks remove that selects no lock ends with exit code 2 and the reason', async () => {
   const { code, output } = await locks('remove');
