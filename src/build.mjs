@@ -37,20 +37,22 @@ await build({
 
 /**
  * The drive in a browser: a script, the scripts that it loads when they are needed, and a style sheet, whose names have a
- * hash of their content, and the page that names them. Files of the build before go, because no page names them any more.
+ * hash of their content, and the pages that name them: the drive, and the page of an upload link. Files of the build before
+ * go, because no page names them any more.
  */
 const WEBAPP = join(import.meta.dirname, 'webapp');
 const WEBAPP_OUTPUT = join(import.meta.dirname, '../dist/webapp');
 rmSync(WEBAPP_OUTPUT, { recursive: true, force: true });
 mkdirSync(WEBAPP_OUTPUT, { recursive: true });
 await build({
-  input: { app: join(WEBAPP, 'main.tsx') },
+  input: { app: join(WEBAPP, 'main.tsx'), send: join(WEBAPP, 'send-main.tsx') },
   platform: 'browser',
+  resolve: { alias: { entities: join(WEBAPP, 'entities.ts') } },
   tsconfig: join(WEBAPP, 'tsconfig.json'),
   transform: { target: 'es2022' },
   output: {
     dir: WEBAPP_OUTPUT,
-    entryFileNames: 'app-[hash].js',
+    entryFileNames: '[name]-[hash].js',
     chunkFileNames: 'chunk-[hash].js',
     minify: true,
   },
@@ -59,14 +61,18 @@ await build({
 const style = (await lookOfAllPages()) + readFileSync(join(WEBAPP, 'style.css'), 'utf8');
 const styleName = `style-${createHash('sha256').update(style).digest('hex').slice(0, 8)}.css`;
 writeFileSync(join(WEBAPP_OUTPUT, styleName), style);
-const scriptName = readdirSync(WEBAPP_OUTPUT).find((name) => /^app-.*\.js$/.test(name)) ?? '';
-const page = readFileSync(join(WEBAPP, 'index.html'), 'utf8');
-writeFileSync(
-  join(WEBAPP_OUTPUT, 'index.html'),
-  page
-    .replace('{{style}}', `{{base}}/.davgate/app/${styleName}`)
-    .replace('{{script}}', `{{base}}/.davgate/app/${scriptName}`),
-);
+for (const [page, script] of [
+  ['index.html', /^app-.*\.js$/],
+  ['send.html', /^send-.*\.js$/],
+]) {
+  const scriptName = readdirSync(WEBAPP_OUTPUT).find((name) => script.test(name)) ?? '';
+  writeFileSync(
+    join(WEBAPP_OUTPUT, page),
+    readFileSync(join(WEBAPP, page), 'utf8')
+      .replace('{{style}}', `{{base}}/.davgate/app/${styleName}`)
+      .replace('{{script}}', `{{base}}/.davgate/app/${scriptName}`),
+  );
+}
 
 /** Returns `util/look`, which this program cannot import itself: Node 20 reads no TypeScript. */
 async function lookOfAllPages() {

@@ -158,7 +158,7 @@ async function main() {
   });
   const { project: projects = [], long: isLong = false } = values;
   const checks = projects.length === 0 && !isLong ? CHECKS : [];
-  const missing = installSystemPackages(projects);
+  const missing = installSystemPackages(projects, isLong);
   const [failedChecks, tests] = await Promise.all([
     runChecks(checks),
     runTests(projects, isLong ? longFiles() : []),

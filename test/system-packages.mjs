@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 
 /**
  * The foreign programs that the tests drive: the Debian package, the program that shows it is there, and the
- * vitest project whose tests want it.
+ * vitest project whose tests want it. Only `npm run test:long` needs those with `isLong`, which take 300 MB of the disk.
  */
 const PACKAGES = [
   { name: 'litmus', program: 'litmus', project: 'clients' },
@@ -34,6 +34,15 @@ const PACKAGES = [
   { name: 'haproxy', program: 'haproxy', project: 'clients' },
   { name: 'unzip', program: 'unzip', project: 'integration' },
   { name: 'redis-server', program: 'redis-server', project: 'integration' },
+  { name: 'redis-sentinel', program: 'redis-sentinel', project: 'integration' },
+  { name: 'ceph-mon', program: 'ceph-mon', project: 'clients', isLong: true },
+  { name: 'ceph-osd', program: 'ceph-osd', project: 'clients', isLong: true },
+  { name: 'radosgw', program: 'radosgw', project: 'clients', isLong: true },
+  { name: 'memcached', program: 'memcached', project: 'clients', isLong: true },
+  { name: 'swift-account', program: 'swift-account-server', project: 'clients', isLong: true },
+  { name: 'swift-container', program: 'swift-container-server', project: 'clients', isLong: true },
+  { name: 'swift-object', program: 'swift-object-server', project: 'clients', isLong: true },
+  { name: 'swift-proxy', program: 'swift-proxy-server', project: 'clients', isLong: true },
 ];
 
 /** @param {string} program */
@@ -42,9 +51,15 @@ function isInstalled(program) {
   return folders.some((folder) => folder !== '' && existsSync(join(folder, program)));
 }
 
-/** @param {(project: string) => boolean} isRun */
-function missing(isRun) {
-  const wanted = PACKAGES.filter(({ program, project }) => isRun(project) && !isInstalled(program));
+/**
+ * @param {(project: string) => boolean} isRun
+ * @param {boolean} isLongRun
+ */
+function missing(isRun, isLongRun) {
+  const wanted = PACKAGES.filter(
+    ({ program, project, isLong = false }) =>
+      isRun(project) && (isLongRun || !isLong) && !isInstalled(program),
+  );
   return wanted.map(({ name }) => name);
 }
 
@@ -59,19 +74,20 @@ function aptGet(...words) {
 /**
  * Installs the foreign programs that are missing, where that is allowed.
  * @param {string[]} projects the vitest projects that will run; none stands for all
+ * @param {boolean} isLongRun whether this is `npm run test:long`
  * @returns {string | undefined} what is still missing and what to do, or nothing
  */
-export function installSystemPackages(projects) {
+export function installSystemPackages(projects, isLongRun) {
   /** @param {string} project */
   const isRun = (project) => projects.length === 0 || projects.includes(project);
-  const wanted = missing(isRun);
+  const wanted = missing(isRun, isLongRun);
   if (wanted.length === 0) return undefined;
   if (process.getuid?.() === 0 && isInstalled('apt-get')) {
     console.log(`Installing ${wanted.join(' ')}`);
     aptGet('update', '-q');
     aptGet('install', '-q', '-y', '--no-install-recommends', ...wanted);
   }
-  const left = missing(isRun);
+  const left = missing(isRun, isLongRun);
   if (left.length > 0)
     return `missing programs: install them with "apt-get install ${left.join(' ')}" as root, then run the tests again`;
   if (isRun('clients') && !existsSync('/dev/fuse'))

@@ -10,15 +10,18 @@ import {
   momentNow,
 } from '../util/clock.ts';
 import type { Meter } from '../util/meter.ts';
+import type { CommitFlight } from './commit-concurrency.ts';
+import { sendInTurn } from './commit-turns.ts';
 import { ApiError, isOutage } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import type { Http, HttpAnswer, HttpHead, HttpStream } from './http.ts';
 import { LostConnection } from './lost-connection.ts';
 import type { PathRoot } from './path-root.ts';
-import type { CommitFlight, Lane } from './queue.ts';
+import type { Lane } from './queue.ts';
 import type { Availability } from './remote.ts';
 import type { CallRequest } from './request.ts';
 import { type Resolve, type RetryDeps, resolved, type Trouble, waitForRetry } from './retry.ts';
+import { type Turns, TurnTaken } from './turns.ts';
 
 /** Maximum number of immediate retries of a commit that collided with another commit of ours. */
 const COLLISIONS_MAX = 3;
@@ -55,6 +58,8 @@ export interface CallerDeps extends RetryDeps {
   readonly availability: CallAvailability;
   /** `undefined` in the account's home. */
   readonly pathRoot: PathRoot | undefined;
+  /** `undefined` if no other gateway shares the account. */
+  readonly turns?: Turns | undefined;
   /** Aborted when the client closes. */
   readonly signal: AbortSignal;
 }
@@ -96,7 +101,7 @@ export class Caller {
     const life = this.#life(call.signal);
     try {
       return await this.#noted(call, life.signal, async (request, signal) => {
-        const answer = await this.deps.http.send(request, signal);
+        const answer = await this.#send(call.lane, request, signal);
         this.#note(answer);
         if (answer.status !== 200) throw this.#failure(answer, request);
         return readOr(() => call.read(answer), answer, call.request.route);
@@ -129,6 +134,19 @@ export class Caller {
       life.release();
       throw failure;
     }
+  }
+
+  /** Sends a request; a commit, when no other gateway commits in the namespace. */
+  #send(lane: Lane | undefined, request: CallRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    const { http, queue, turns } = this.deps;
+    const send = (each: CallRequest) => http.send(each, signal);
+    const takesTurn = (lane === 'commit' || lane === 'upload') && queue.uploadsAtOnce === 1;
+    return turns && takesTurn ? sendInTurn(turns, request, send, signal) : send(request);
+  }
+
+  /** Whether other gateways commit in the namespace now. */
+  get commitsAreShared(): boolean {
+    return this.deps.turns?.isShared ?? false;
   }
 
   /** How many short uploads may be under way in parallel. */
@@ -167,7 +185,7 @@ export class Caller {
     signal: AbortSignal,
     send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const { queue, clock } = this.deps;
+    const { queue, clock, turns } = this.deps;
     const trouble = call.trouble ?? {};
     // A pause of the account is trouble too: the client waits all the same.
     if (call.lane && queue.paused) trouble.since ??= clock.instant();
@@ -177,9 +195,9 @@ export class Caller {
       const outcome = await this.#try({ ...call, trouble }, signal, send, flight);
       if (!(outcome instanceof CallFailure)) return outcome.result;
       outcomeUnknown ||= outcome.outcomeUnknown;
-      if (flight.overlapped && outcome.reason === 'contention') {
+      if ((flight.overlapped || turns) && outcome.reason === 'contention') {
         queue.collided();
-        // It collided with our own commit, which ends soon: retry at once.
+        // It collided with a commit of ours or of another gateway, which ends soon: retry at once.
         if (number <= COLLISIONS_MAX) continue;
       }
       const decision = await waitForRetry(this.deps, call, outcome, { number, trouble, signal });
@@ -330,7 +348,7 @@ export class CallAvailability implements Availability {
   }
 }
 
-/** Runs `work`, one request of `route`, and reports its outcome to the meter. */
+/** Runs `work`, one request of `route`, and reports its outcome to the meter. One that yielded was not sent. */
 export async function counted<T>(
   { meter, clock }: { readonly meter: Meter; readonly clock: Clock },
   route: string,
@@ -338,14 +356,15 @@ export async function counted<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const start = clock.instant();
-  let outcome = 'ok';
+  const report = (outcome: string) => meter.called({ route, outcome, ms: elapsedMs(clock, start) });
   try {
-    return await work();
+    const result = await work();
+    report('ok');
+    return result;
   } catch (failure) {
-    outcome = signal.aborted ? 'cancelled' : outcomeOf(failure);
+    if (signal.aborted) report('cancelled');
+    else if (!(failure instanceof TurnTaken)) report(outcomeOf(failure));
     throw failure;
-  } finally {
-    meter.called({ route, outcome, ms: elapsedMs(clock, start) });
   }
 }
 

@@ -2,6 +2,7 @@ import { type Clock, momentNow } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
 import { AdmittedTokens, accountOfToken, type LoginAccount } from './account-check.ts';
+import { CallBudget } from './call-budget.ts';
 import { CallAvailability, Caller } from './caller.ts';
 import type { Client } from './context.ts';
 import { type AccountCalls, accountOf } from './current-account.ts';
@@ -15,10 +16,15 @@ import { type Namespace, PathRoot } from './path-root.ts';
 import { CallQueue, type Lane, type LaneDepth } from './queue.ts';
 import type { Availability, Remote } from './remote.ts';
 import { searchOf } from './search.ts';
+import { SharedAccess } from './shared-access.ts';
+import type { SharedBudget } from './shared-budget.ts';
+import type { SharedTurns } from './shared-turns.ts';
 import { sharingOf } from './sharing.ts';
 import { thumbnailsOf } from './thumbnails.ts';
 import { type Credentials, createTokens, type TokenDeps } from './token.ts';
 import { treeOf } from './tree-calls.ts';
+import { Turns } from './turns.ts';
+import { MAPPED_NAMES, SAME_NAMES } from './wire-names.ts';
 import { type UploadLimits, writesOf } from './write/uploader.ts';
 
 export interface RemoteOptions {
@@ -29,6 +35,8 @@ export interface RemoteOptions {
   readonly credentials: Credentials;
   /** The account's folder that is the drive's root; `''` for the whole account. */
   readonly root: string;
+  /** Whether names that the service does not take are mapped to others, or are refused. Default: `mapped`. */
+  readonly names?: 'mapped' | 'strict';
   /** Where paths begin; the account's home when absent. */
   readonly namespace?: Namespace | undefined;
   /** The account of the login, if it is known. */
@@ -38,6 +46,8 @@ export interface RemoteOptions {
   readonly meter?: Meter;
   /** Returns numbers in [0, 1), which spread the retries of several clients. */
   readonly random?: () => number;
+  /** What other gateways of the account share with this one; absent if there are none. */
+  readonly shared?: SharedAccount | undefined;
   /** How long after its first failure a call is still retried, in ms. */
   readonly deadlineMs?: number;
   readonly timeouts?: HttpTimeouts;
@@ -49,6 +59,15 @@ export interface RemoteOptions {
    * an `ApiError`, every call throws that.
    */
   readonly admit?: ((account: LoginAccount) => Promise<void>) | undefined;
+}
+
+/** What the gateways of an account share. */
+export interface SharedAccount {
+  readonly budget: SharedBudget;
+  /** The turns in which they commit in the namespace, and stage short contents. */
+  readonly turns: SharedTurns;
+  /** Deadline of an answer, in ms; 1 s when absent. After it this gateway works alone for a while. */
+  readonly answerMsMax?: number;
 }
 
 /** Default of `deadlineMs`: davfs2 and Cyberduck give up after 30 s, and must see the error before that. */
@@ -110,7 +129,7 @@ export function remoteOf(
 
 export function openConnection(options: RemoteOptions): Connection {
   const { clock, log, meter = silentMeter, deadlineMs = DEADLINE_MS, random = Math.random } = options;
-  const root = new DriveRoot(options.root);
+  const root = new DriveRoot(options.root, options.names === 'strict' ? SAME_NAMES : MAPPED_NAMES);
   const closing = new AbortController();
   const { signal } = closing;
   const urls = { base: options.apiUrl, content: options.contentUrl, notify: options.notifyUrl };
@@ -136,7 +155,11 @@ export function openConnection(options: RemoteOptions): Connection {
         },
         log,
       );
-  const queue = new CallQueue({ clock, signal, patienceMs: deadlineMs });
+  const { shared } = options;
+  const access = new SharedAccess({ clock, log, answerMsMax: shared?.answerMsMax });
+  const budget = shared && new CallBudget({ shared: shared.budget, access, clock });
+  const turns = shared && new Turns({ shared: shared.turns, access, clock });
+  const queue = new CallQueue({ clock, signal, patienceMs: deadlineMs, budget });
   const availability = new CallAvailability(clock);
   const needs = {
     http,
@@ -144,6 +167,7 @@ export function openConnection(options: RemoteOptions): Connection {
     queue,
     availability,
     pathRoot,
+    turns,
     clock,
     log,
     meter,
@@ -153,7 +177,7 @@ export function openConnection(options: RemoteOptions): Connection {
   };
   const caller = new Caller(needs);
   return {
-    client: { caller, root, clock, log, meter },
+    client: { caller, root, clock, log, meter, turns },
     availability,
     status: () => ({
       lanes: queue.depths(),

@@ -12,6 +12,7 @@ import {
 import type { FileMetadata, FolderMetadata, Metadata } from '../wire/files.ts';
 import { ApiError } from './errors.ts';
 import type { Change, Entry, EntryLocation, FileEntry, FolderEntry } from './remote.ts';
+import type { WireNames } from './wire-names.ts';
 
 interface Named {
   readonly name: string;
@@ -36,16 +37,19 @@ export class UnknownKind extends Error {
 export class DriveRoot {
   readonly #names: readonly string[];
 
-  /** `folder` is a path like `/Team/Projects`, or `''` for the whole account. Throws `PathError`. */
-  constructor(folder: string) {
+  /** `folder` is a path at the service like `/Team/Projects`, or `''` for the whole account. Throws `PathError`. */
+  constructor(
+    folder: string,
+    private readonly wireNames: WireNames,
+  ) {
     const inner = folder.replace(/^\/+|\/+$/g, '');
     this.#names = inner === '' ? [] : namesOf(pathOf(inner.split('/')));
   }
 
   /** Returns the path on the wire, where the account's root is `''`. */
   toWire(path: Path): string {
-    const names = [...this.#names, ...namesOf(path)];
-    return names.map((name) => `/${name}`).join('');
+    const below = namesOf(path).map((name) => this.wireNames.toWire(name));
+    return [...this.#names, ...below].map((name) => `/${name}`).join('');
   }
 
   /** Returns the path on the wire of an entry to be changed. Throws `no-permission` for the drive's root. */
@@ -113,7 +117,7 @@ export class DriveRoot {
   linked(metadata: Named): Path | undefined {
     const path = this.#pathOf(metadata);
     if (path === undefined || path === ROOT) return path;
-    const shown = join(parentOf(path), metadata.name);
+    const shown = join(parentOf(path), this.wireNames.fromWire(metadata.name));
     return keyOf(shown) === keyOf(path) ? shown : path;
   }
 
@@ -131,9 +135,10 @@ export class DriveRoot {
    */
   #place(metadata: Named, folder: Path | undefined): { readonly path: Path; readonly name: string } {
     checkPlace(metadata);
-    const path = folder === undefined ? this.#pathOf(metadata) : join(folder, metadata.name);
+    const name = this.wireNames.fromWire(metadata.name.normalize('NFC'));
+    const path = folder === undefined ? this.#pathOf(metadata) : join(folder, name);
     if (path === undefined) throw new PathError('an entry outside the drive');
-    return { path, name: metadata.name.normalize('NFC') };
+    return { path, name };
   }
 
   #pathOf(metadata: Named): Path | undefined {
@@ -141,7 +146,8 @@ export class DriveRoot {
     if (shown === undefined) return undefined;
     const names = shown.split('/').slice(1);
     const outside = this.#names.some((name, depth) => foldName(name) !== foldName(names[depth] ?? ''));
-    return outside ? undefined : pathOf(names.slice(this.#names.length));
+    if (outside) return undefined;
+    return pathOf(names.slice(this.#names.length).map((name) => this.wireNames.fromWire(name)));
   }
 }
 

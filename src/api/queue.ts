@@ -9,7 +9,9 @@ import {
   laterOf,
   remainingMs,
 } from '../util/clock.ts';
-import { Alarm } from '../util/wait.ts';
+import { Alarm, Condition } from '../util/wait.ts';
+import type { CallBudget } from './call-budget.ts';
+import { CommitConcurrency, type CommitFlight } from './commit-concurrency.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure } from './failure.ts';
 
@@ -48,22 +50,11 @@ const CONTENT_LANES: Readonly<Record<Exclude<Lane, 'metadata'>, { priority: numb
 /** Minimum time between two halvings of the number of calls, in ms. */
 const SHRINK_EVERY_MS = 1000;
 
-/** Parallel uploads: starts with two and adds one for each success. Eight saturate a line. */
-const PARALLEL = { first: 2, max: 8 };
-
-/** How long uploads go one by one after the service refused a parallel one, in ms. */
-const SEQUENTIAL_MS = 3_600_000;
-
 /**
  * A pause of up to `from` ms is kept as the service requested it. The service never requests more than some minutes: a
  * longer pause is a mistake of a proxy, and one call every `every` ms finds out whether it is over.
  */
 const TRIAL_MS = { from: 300_000, every: 60_000 };
-
-/** A commit under way, and whether another commit of ours was under way at the same time. */
-export interface CommitFlight {
-  overlapped: boolean;
-}
 
 export interface QueueDeps {
   readonly clock: Clock;
@@ -71,6 +62,8 @@ export interface QueueDeps {
   readonly patienceMs: number;
   /** Ends the pauses. */
   readonly signal: AbortSignal;
+  /** Shared with other gateways of the account; `undefined` if there are none. */
+  readonly budget?: CallBudget | undefined;
 }
 
 /**
@@ -105,12 +98,13 @@ export class CallQueue {
   #lastSuccess: Instant = LONG_AGO;
   #paused = false;
   readonly #pauseOver: Alarm;
+  readonly #resumed = new Condition();
 
   readonly #commitConcurrency: CommitConcurrency;
 
   constructor(private readonly deps: QueueDeps) {
     this.#pauseOver = new Alarm(deps.clock);
-    this.#commitConcurrency = new CommitConcurrency(deps.clock);
+    this.#commitConcurrency = new CommitConcurrency(deps.clock, deps.budget);
   }
 
   /**
@@ -130,17 +124,19 @@ export class CallQueue {
     const waiting = new AbortController();
     const removeListener = onAbort(signal, (reason) => waiting.abort(reason));
     this.#waiting.set(waiting, this.deps.clock.instant());
+    const { budget } = this.deps;
     const depth = this.#depths[lane];
     let place: keyof LaneDepth = 'waiting';
     depth[place] += 1;
     try {
-      return await this.#enqueue(lane, waiting.signal, () => {
+      return await this.#enqueue(lane, waiting.signal, async () => {
+        if (budget) await this.#admitted(budget, waiting.signal);
         this.#waiting.delete(waiting);
         depth[place] -= 1;
         place = 'running';
         depth[place] += 1;
         const isCommit = lane === 'commit' || lane === 'upload';
-        return isCommit ? this.#commitConcurrency.during(flight, job) : job();
+        return await (isCommit ? this.#commitConcurrency.during(flight, job) : job());
       });
     } finally {
       depth[place] -= 1;
@@ -178,8 +174,9 @@ export class CallQueue {
     this.#shared(lane).shrink();
   }
 
-  /** Pauses all calls of the account for `ms` milliseconds, except for trials. */
-  pause(ms: number): void {
+  /** Pauses all calls of the account for `ms` milliseconds, except for trials. `isShared`: at all its gateways. */
+  pause(ms: number, isShared = false): void {
+    if (isShared) this.deps.budget?.pause(ms);
     const { clock } = this.deps;
     this.#pausedUntil = laterOf(this.#pausedUntil, instantIn(clock, ms));
     if (ms > TRIAL_MS.from) this.#nextTrial = instantIn(clock, TRIAL_MS.every);
@@ -247,6 +244,7 @@ export class CallQueue {
 
   #endPause(): void {
     this.#pausedUntil = LONG_AGO;
+    this.deps.budget?.resume();
     this.#pauseOver.ring();
   }
 
@@ -259,6 +257,16 @@ export class CallQueue {
     this.#paused = false;
     this.#metadata.queue.start();
     this.#content.queue.start();
+    this.#resumed.notify();
+  }
+
+  /** Waits for the budget that the gateways of the account share. */
+  async #admitted(budget: CallBudget, signal: AbortSignal): Promise<void> {
+    for (let pausedMs = await budget.take(); pausedMs > 0; pausedMs = await budget.take()) {
+      this.pause(pausedMs);
+      await this.#resumed.wait(signal);
+    }
+    signal.throwIfAborted();
   }
 
   #enqueue<T>(lane: Lane, signal: AbortSignal, job: () => Promise<T>): Promise<T> {
@@ -312,46 +320,5 @@ class AdaptiveQueue {
     this.#limit = Math.min(this.bounds.max, Math.max(this.bounds.min, limit));
     const concurrency = Math.floor(this.#limit);
     if (concurrency !== this.queue.concurrency) this.queue.concurrency = concurrency;
-  }
-}
-
-/**
- * Finds out how many short uploads the service accepts in parallel, at the cost of one refusal. Dropbox commits one at a
- * time in a namespace and refuses the others, so files are better committed in a batch there; other implementations
- * accept several, and that is faster.
- */
-class CommitConcurrency {
-  readonly #flights = new Set<CommitFlight>();
-  #max = PARALLEL.first;
-  #sequentialUntil: Instant = LONG_AGO;
-
-  constructor(private readonly clock: Clock) {}
-
-  get max(): number {
-    if (this.clock.instant() < this.#sequentialUntil) return 1;
-    return this.#max;
-  }
-
-  /** Runs `job`, which makes a commit of any kind. */
-  async during<T>(flight: CommitFlight, job: () => Promise<T>): Promise<T> {
-    flight.overlapped = this.#flights.size > 0;
-    for (const other of this.#flights) other.overlapped = true;
-    this.#flights.add(flight);
-    try {
-      return await job();
-    } finally {
-      this.#flights.delete(flight);
-    }
-  }
-
-  /** Notes that a commit succeeded. */
-  succeeded({ overlapped }: CommitFlight): void {
-    if (overlapped && this.max > 1) this.#max = Math.min(PARALLEL.max, this.#max + 1);
-  }
-
-  /** Notes that the service refused a parallel commit, or limits calls: batches need fewer calls. */
-  refused(): void {
-    this.#max = PARALLEL.first;
-    this.#sequentialUntil = instantIn(this.clock, SEQUENTIAL_MS);
   }
 }

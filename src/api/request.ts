@@ -5,6 +5,10 @@ import type { Host, HttpRequest } from './http.ts';
 export interface CallRequest extends HttpRequest {
   /** Like `files/get_metadata`. */
   readonly route: string;
+  /** The entries of a batch of commits as JSON texts, if other entries may be added to it. */
+  readonly entries?: readonly string[];
+  /** Whether the call throws `TurnTaken` instead of waiting for the commits of other gateways. */
+  readonly yields?: boolean;
 }
 
 /** Returns an RPC-style request, with the argument as its body; `undefined` for a route without an argument. */

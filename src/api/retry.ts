@@ -102,6 +102,8 @@ export async function waitForRetry(
   const troubleMs = at.trouble.since === undefined ? 0 : elapsedMs(clock, at.trouble.since);
   const decision = retryDecision(failure, { number: at.number, elapsedMs: troubleMs, deadlineMs }, random());
   if (lane && failure.reason === 'rate-limited') queue.limited(lane);
+  // A refusal because of another commit says nothing about the calls of other gateways.
+  const isShared = failure.reason === 'rate-limited';
   const fields = { route: request.route, reason: failure.reason, try: at.number };
   const { requestId } = failure.error.details;
   if (!decision.retry) {
@@ -110,7 +112,7 @@ export async function waitForRetry(
     if (lane && (failure.reason === 'lost' || failure.reason === 'server'))
       queue.refuseLongWaiting(failure.error);
     if (!lane || decision.retryAfterMs === undefined) return decision;
-    queue.pause(decision.retryAfterMs);
+    queue.pause(decision.retryAfterMs, isShared);
     return { retry: false, retryAfterMs: queue.closedMs };
   }
   meter.retried(failure.reason);
@@ -119,7 +121,7 @@ export async function waitForRetry(
     delayMs: decision.delayMs,
     requestId,
   });
-  if (lane && decision.pausesAccount) queue.pause(decision.delayMs);
+  if (lane && decision.pausesAccount) queue.pause(decision.delayMs, isShared);
   await clock.sleep(decision.delayMs, at.signal);
   return decision;
 }

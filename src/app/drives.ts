@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createRemote } from '../api/client.ts';
+import type { LoginAccount } from '../api/account-check.ts';
+import { createRemote, type RemoteOptions } from '../api/client.ts';
 import type { Config } from '../config/configuration.ts';
 import { type DriveConfig, embeddedDrives, type RemoteService } from '../config/drive-config.ts';
 import { type BlockCache, openBlockCache } from '../drive/content/block-cache.ts';
@@ -10,15 +11,18 @@ import type { DriveGauges } from '../http/metrics.ts';
 import { type EmbeddedService, loadServiceThread, type ServiceThread } from '../service/embedded.ts';
 import type { AppPasswordStore } from '../state/app-passwords.ts';
 import type { Journal, Journals } from '../state/journal.ts';
+import { PieceStore } from '../state/pieces/piece-store.ts';
 import { openSqliteJournals } from '../state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../state/sqlite/state.ts';
 import type { State } from '../state/state.ts';
+import type { UploadLinkStore } from '../state/upload-links.ts';
 import { systemClock } from '../util/clock.ts';
 import { BLOCK_BYTES } from '../util/content-hash.ts';
 import type { Log } from '../util/log.ts';
 import { memoryBytes } from '../util/memory.ts';
 import type { Meter } from '../util/meter.ts';
 import { claimDrive } from './account-guard.ts';
+import { gatewayIdIn } from './gateway-id.ts';
 import { type MemoryShares, memoryShares } from './memory-shares.ts';
 import { OpenResources } from './open-resources.ts';
 
@@ -44,6 +48,11 @@ export interface ServedDrives {
   readonly blockCacheBytes: () => number;
   readonly memory: MemoryShares;
   readonly appPasswords: AppPasswordStore;
+  readonly uploadLinks: UploadLinkStore;
+  /** Returns the reason why the state cannot be reached now. */
+  readonly stateTrouble: () => string | undefined;
+  /** The pieces of large files, which several requests send. */
+  readonly pieces: PieceStore;
 }
 
 interface Tools {
@@ -57,7 +66,7 @@ interface Tools {
 /** Opens the drives of `config`, and adds everything that has to be closed to `opened`. */
 export async function openDrives(config: Config, tools: Tools): Promise<ServedDrives> {
   const { log, meter, opened } = tools;
-  const { dataDirectory, writeMode } = config;
+  const { dataDirectory, writeMode, coherence } = config;
   const state = opened.add(await openState(config, log));
   const journals = await openJournals(config, { opened, log });
   const cache = opened.add(
@@ -70,9 +79,12 @@ export async function openDrives(config: Config, tools: Tools): Promise<ServedDr
     }),
   );
   const spool = await openSpool({ directory: join(dataDirectory, 'spool'), clock: systemClock, log });
+  const pieces = opened.add(
+    await PieceStore.open({ directory: join(dataDirectory, 'uploads'), clock: systemClock, log }),
+  );
   const embedded = await openEmbedded(config, tools);
   const memory = memoryShares(memoryBytes(), config.drives.length);
-  const shared = { state, journals, writeMode, dataDirectory, cache, spool, memory, meter, log };
+  const shared = { state, journals, writeMode, coherence, dataDirectory, cache, spool, memory, meter, log };
   const drives = new Map<string, ServedDrive>();
   // In parallel, because each may need the whole grace period while the service does not answer.
   const closing = opened.add(new OpenResources('parallel'));
@@ -80,8 +92,10 @@ export async function openDrives(config: Config, tools: Tools): Promise<ServedDr
     const service = serviceOf(drive, embedded);
     drives.set(drive.name, await openOne(drive, service, shared, closing.add(new OpenResources())));
   }
-  const { appPasswords } = state;
-  return { drives, embedded, blockCacheBytes: () => cache.diskBytes, memory, appPasswords };
+  const { appPasswords, uploadLinks } = state;
+  const blockCacheBytes = () => cache.diskBytes;
+  const stateTrouble = () => state.trouble();
+  return { drives, embedded, blockCacheBytes, memory, appPasswords, uploadLinks, stateTrouble, pieces };
 }
 
 /** Resources that all drives share. */
@@ -89,6 +103,7 @@ interface Shared {
   readonly state: State;
   readonly journals: Journals | undefined;
   readonly writeMode: Config['writeMode'];
+  readonly coherence: Config['coherence'];
   readonly dataDirectory: string;
   readonly cache: BlockCache;
   readonly spool: Spool;
@@ -98,12 +113,12 @@ interface Shared {
 }
 
 async function openOne(
-  { name, namespace, root, deletePolicy, service: place }: DriveConfig,
+  { name, namespace, root, names, deletePolicy, localFiles, service: place }: DriveConfig,
   service: RemoteService,
-  { state, journals, writeMode, dataDirectory, cache, spool, memory, meter, log }: Shared,
+  { state, journals, writeMode, coherence, dataDirectory, cache, spool, memory, meter, log }: Shared,
   opened: OpenResources,
 ): Promise<ServedDrive> {
-  const login = { ...service, namespace, root };
+  const login = { ...service, namespace, root, ...(names && { names }) };
   const tools = { clock: systemClock, log, meter };
   const kept = { state, journals, dataDirectory };
   const admission = await claimDrive({ drive: name, service: login, ...kept, clock: systemClock, log });
@@ -111,7 +126,8 @@ async function openOne(
     place === 'embedded'
       ? { ...memory.uploads, partBytes: BLOCK_BYTES, inFlightMax: EMBEDDED_PARTS_MAX }
       : memory.uploads;
-  const remote = opened.add(createRemote({ ...login, ...tools, ...admission, uploadLimits }));
+  const shared = await sharedOf(state, { name, namespace }, admission.account);
+  const remote = opened.add(createRemote({ ...login, ...tools, ...admission, uploadLimits, shared }));
   const journal = await journals?.drive(name);
   const files = opened.add(
     await openDrive({
@@ -121,12 +137,27 @@ async function openOne(
       cache,
       spool,
       deletePolicy,
+      ...(localFiles && { localFilesPolicy: localFiles }),
       metadataBytesMax: memory.metadataBytesMax,
+      ...(coherence !== undefined && { coherence }),
       ...(await journalOptions(journal, writeMode)),
     }),
   );
   const gauges = () => ({ name, ...remote.status(), ...files.status(), journal: files.depth() });
   return { files, journal, gauges };
+}
+
+/** Returns what gateways share of a drive's account; `undefined` if only this one uses the state. */
+async function sharedOf(
+  state: State,
+  { name, namespace = 'home' }: Pick<DriveConfig, 'name' | 'namespace'>,
+  account: LoginAccount | undefined,
+): Promise<RemoteOptions['shared']> {
+  if (!state.budget || !state.commitTurns) return undefined;
+  const isKnown = account !== undefined && account !== 'unreadable';
+  // The drive's gateways at least have its name in common when its account is not known.
+  const id = isKnown ? account.id : ((await state.owners.get(name))?.accountId ?? name);
+  return { budget: state.budget(id), turns: state.commitTurns(`${id} ${namespace}`) };
 }
 
 /** Starts the embedded service if a drive needs it. */
@@ -153,11 +184,15 @@ function serviceOf({ name, service }: DriveConfig, embedded: EmbeddedService | u
   return { apiUrl: url, contentUrl: url, notifyUrl: url, credentials: { token } };
 }
 
-async function openState({ redisUrl, dataDirectory }: Config, log: Log): Promise<State> {
+async function openState(
+  { redisUrl, isRedisVolatile = false, dataDirectory }: Config,
+  log: Log,
+): Promise<State> {
   if (redisUrl === undefined) return openSqliteState({ directory: join(dataDirectory, 'state') });
   // Loaded only when it is used: the client library takes 17 MB of memory.
   const { openRedisState } = await import('../state/redis/state.ts');
-  return openRedisState({ url: redisUrl, clock: systemClock, log });
+  const gateway = await gatewayIdIn(dataDirectory);
+  return openRedisState({ url: redisUrl, gateway, isVolatile: isRedisVolatile, clock: systemClock, log });
 }
 
 /** Opens the journals if writes may wait for the service, or if an earlier run left some. */

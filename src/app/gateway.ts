@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { createBrowserHandler } from '../browser/handler.ts';
+import type { Drive } from '../browser/route.ts';
+import { createSendHandler } from '../browser/sending.ts';
 import { type Config, controlSocketIn } from '../config/configuration.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
 import { firstDriveOf } from '../config/users.ts';
@@ -12,11 +14,12 @@ import { createLinkProxy, LINKS_PATH } from '../http/link-proxy.ts';
 import { createMetrics, type DriveGauges, type Metrics } from '../http/metrics.ts';
 import type { Health } from '../http/monitoring.ts';
 import { urlFromOutside } from '../http/node-server.ts';
-import { openWebApp } from '../http/web-app.ts';
+import { openWebApp, SEND_PAGE } from '../http/web-app.ts';
 import type { ServiceThread } from '../service/embedded.ts';
 import { systemClock } from '../util/clock.ts';
 import { withinGrace } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
+import { OWN_LOOK } from '../util/look.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
 import { AppPasswords } from './app-passwords.ts';
 import { controlCommands, keptWritesOf } from './control-commands.ts';
@@ -25,6 +28,7 @@ import { externalLogin } from './external-login.ts';
 import { loginsOf } from './logins.ts';
 import { OpenResources } from './open-resources.ts';
 import { reload } from './reload.ts';
+import { UploadLinks } from './upload-links.ts';
 import { type SharedDrive, userDrives } from './user-drives.ts';
 
 /** A running gateway. */
@@ -38,7 +42,12 @@ export interface Gateway {
    * wait for the next start. Throws like `startGateway`, and then nothing has changed.
    */
   reload(config: Config): Promise<readonly string[]>;
-  /** Drains within the grace period: takes no new requests, lets running ones finish, commits placeholders. */
+  /**
+   * Tells balancers to send requests elsewhere, and answers all that come until `--drain-seconds` are over. Call `close` after
+   * it.
+   */
+  drain(): Promise<void>;
+  /** Closes within the grace period: takes no new requests, lets running ones finish, commits placeholders. */
   close(): Promise<void>;
 }
 
@@ -63,11 +72,23 @@ export async function startGateway(config: Config, log: Log, thread?: ServiceThr
     }
     server = opened.add(await serve(config, { users, served, metrics, log }));
     served.embedded?.setLinkUrl(`${publicUrlOf(config, server)}${LINKS_PATH}`);
-    return { url: server.url, madeUpPassword, reload: (next) => reload(server, config, next), close };
+    return {
+      url: server.url,
+      madeUpPassword,
+      reload: (next) => reload(server, config, next),
+      drain: () => drain(server, config.drainSeconds ?? 0),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+async function drain(server: GatewayServer, seconds: number): Promise<void> {
+  if (seconds === 0) return;
+  server.announceClose();
+  await systemClock.sleep(seconds * 1000);
 }
 
 interface Serving {
@@ -78,39 +99,55 @@ interface Serving {
 }
 
 async function serve(config: Config, { users, served, metrics, log }: Serving): Promise<GatewayServer> {
-  const { drives, embedded, blockCacheBytes, memory } = served;
+  const { drives, embedded, blockCacheBytes, memory, pieces, stateTrouble } = served;
   const gauges = () => [...drives.values()].map((drive) => drive.gauges());
-  metrics.watch({ drives: gauges, blockCacheBytes });
+  metrics.watch({ drives: gauges, blockCacheBytes, stateTrouble });
   const driveOf = userDrives(sharedDrives(config, drives));
-  const webApp = openWebApp(join(PACKAGE_ROOT, 'dist/webapp'));
+  const look = config.brand ?? OWN_LOOK;
+  const webApp = openWebApp(join(PACKAGE_ROOT, 'dist/webapp'), look);
   let server: GatewayServer | undefined;
   const appPasswords = new AppPasswords(served.appPasswords, systemClock);
   const appPasswordsOf = (user: string) =>
     server?.users().some(({ name }) => name === user) ? appPasswords.of(user) : undefined;
-  const handleApi = createBrowserHandler({ clock: systemClock, log, appPasswordsOf });
+  const uploadLinks = new UploadLinks({
+    store: served.uploadLinks,
+    clock: systemClock,
+    users: () => users && (server?.users() ?? users),
+    driveOf,
+    pageUrl: () => (server ? `${publicUrlOf(config, server)}${SEND_PAGE}` : SEND_PAGE),
+  });
+  const uploadLinksOf = (user: string | undefined, drive: Drive) => uploadLinks.of(user, drive);
+  const handleApi = createBrowserHandler({ clock: systemClock, log, appPasswordsOf, uploadLinksOf });
+  const linkOf = (token: string) => uploadLinks.open(token);
+  const handleSending = createSendHandler({ clock: systemClock, log, linkOf });
   const handleDav = createDavHandler({
     clock: systemClock,
     log,
     listingBytesMax: memory.listingBytesMax,
     folderPage: webApp?.page,
+    pieces,
   });
   const links = embedded && createLinkProxy(embedded.url, log);
   const signInProvider = await signInProviderOf(config, log);
   server = await startGatewayServer({
     ...listenerOf(config),
     tls: config.tls,
+    hasHttp2: config.tls?.hasHttp2,
     users,
     checkAppPassword: (user, password) => appPasswords.check(user, password),
     checkLogin: config.authUrl === undefined ? undefined : externalLogin(config.authUrl, config.drives),
     signInProvider,
+    look,
     ownNames: ownNamesOf(config),
     trustedProxies: config.trustedProxies,
     basePath: config.basePath,
     crossOrigins: config.crossOrigins,
     bandwidth: config.bandwidth,
     metrics,
-    health: () => healthOf(gauges()),
-    openRoute: (exchange) => webApp?.serve(exchange) ?? links?.(exchange),
+    health: () => healthOf(gauges(), stateTrouble()),
+    unreadiness: () => (stateTrouble() === undefined ? undefined : 'the shared state is away'),
+    openRoute: (exchange, closing) =>
+      webApp?.serve(exchange, closing) ?? handleSending(exchange, closing) ?? links?.(exchange, closing),
     log,
     isLoggingRequests: config.logRequests,
     driveOf,
@@ -134,15 +171,18 @@ function sharedDrives(config: Config, drives: ServedDrives['drives']): ReadonlyM
   return new Map(
     [...drives].map(([name, drive]) => {
       const { files } = drive;
-      const { history, state, changes } = files;
+      const { history, state, changes, changeLog, catchUp } = files;
       const keptWrites = keptWritesOf(name, drive);
-      return [name, { files, history, state, changes, keptWrites, isReadOnly: readOnly.has(name) }];
+      return [
+        name,
+        { files, history, state, changes, changeLog, catchUp, keptWrites, isReadOnly: readOnly.has(name) },
+      ];
     }),
   );
 }
 
-/** Sums up the journals of all drives. */
-function healthOf(drives: readonly DriveGauges[]): Health {
+/** Sums up the journals of all drives, and tells what is in trouble. */
+function healthOf(drives: readonly DriveGauges[], stateTrouble: string | undefined): Health {
   const sum = { journalFiles: 0, journalBytes: 0, lostFiles: 0 };
   let trouble: string | undefined;
   for (const { journal } of drives) {
@@ -151,7 +191,11 @@ function healthOf(drives: readonly DriveGauges[]): Health {
     sum.journalBytes += journal.bytes;
     sum.lostFiles += journal.lostFiles;
   }
-  return { ...sum, ...(trouble !== undefined && { journalTrouble: trouble }) };
+  return {
+    ...sum,
+    ...(trouble !== undefined && { journalTrouble: trouble }),
+    ...(stateTrouble !== undefined && { stateTrouble }),
+  };
 }
 
 function listenerOf({ listen }: Config) {

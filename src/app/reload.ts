@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Config, TlsConfig } from '../config/configuration.ts';
+import type { Config } from '../config/configuration.ts';
 import type { Grant } from '../config/grant.ts';
+import type { TlsConfig } from '../config/tls.ts';
 import type { User } from '../http/credentials.ts';
 import type { GatewayServer } from '../http/gateway-server.ts';
 import { loginsOf } from './logins.ts';
@@ -15,10 +16,14 @@ const FIXED = {
   crossOrigins: 'cors-origin',
   dataDirectory: 'data-dir',
   cacheDirectory: 'cache-dir',
+  drainSeconds: 'drain-seconds',
   writeMode: 'write-mode',
   redisUrl: 'redis',
+  coherence: 'coherence',
+  isRedisVolatile: 'redis-volatile',
   authUrl: 'auth-url',
   oidc: 'oidc-*',
+  brand: 'brand-*',
   bandwidth: 'bandwidth',
   logRequests: 'log-requests',
 } as const satisfies Readonly<
@@ -55,6 +60,7 @@ export function settingsForNextStart(running: Config, next: Config): readonly st
   const names: string[] = changed.map((key) => FIXED[key]);
   if (!running.tls !== !next.tls) names.push('tls-cert');
   if (!running.tls?.clientCaFile !== !next.tls?.clientCaFile) names.push('tls-client-ca');
+  if (running.tls && next.tls && running.tls.hasHttp2 !== next.tls.hasHttp2) names.push('http2');
   if (!running.users !== !next.users) names.push('no-auth');
   return [...names, ...changedDrives(running, next)];
 }

@@ -1,12 +1,13 @@
 import type { Drive } from '../browser/route.ts';
-import type { Grant } from '../config/grant.ts';
+import type { FolderGrant, Grant } from '../config/grant.ts';
 import { createDriveView } from '../drive/view/drive-view.ts';
+import { FolderRules } from '../drive/view/folder-rules.ts';
 import { FolderSize } from '../drive/view/folder-size.ts';
 import type { Mount, ViewedDrive } from '../drive/view/mounts.ts';
 import { Quota } from '../drive/view/quota.ts';
 import type { User } from '../http/credentials.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
-import { keyOf, type Path, pathOf, ROOT } from '../util/path.ts';
+import { keyOf, namesOf, type Path, pathOf, ROOT, relocate } from '../util/path.ts';
 
 /** A drive that is served to users, and whether none of them may change it. */
 export interface SharedDrive extends ViewedDrive, Pick<Drive, 'keptWrites'> {
@@ -39,22 +40,37 @@ function driveOf(
   drives: ReadonlyMap<string, SharedDrive>,
   sizes: FolderSizes,
 ): Drive {
-  const mounts = grants.map((grant): Mount => {
+  const mounts = grants.map((grant): Mount & { readonly rules: FolderRules | undefined } => {
     const { drive: name, folder, isReadOnly = false, quotaBytes } = grant;
     const drive = drives.get(name);
     if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
     const at = folder === undefined ? ROOT : pathOf([folder]);
     const root = pathOf((grant.root ?? '').split('/').filter(Boolean));
     const quota = quotaBytes === undefined ? undefined : sizes.quota(drive, root, quotaBytes);
-    return { drive, at, root, quota, isReadOnly: isReadOnly || drive.isReadOnly };
+    const rules = grant.folders && rulesBelow(root, grant.folders);
+    return { drive, at, root, quota, rules, isReadOnly: isReadOnly || drive.isReadOnly };
   });
   const name = grants.map(({ drive }) => drive).join(', ');
-  const places = mounts.map(({ at, isReadOnly }) => ({ path: at, isReadOnly }));
-  const whole = mounts.find(({ at, root }) => at === ROOT && root === ROOT);
+  const places = mounts.flatMap(placesOf);
+  const whole = mounts.find(({ at, root, rules }) => at === ROOT && root === ROOT && !rules);
   if (!whole) return { name, places, ...createDriveView(mounts) };
   // Without paths to translate, the drive serves as it is.
   const isReadOnly = whole.isReadOnly ? () => true : undefined;
   return { name, places, ...whole.drive, ...whole.quota?.limit(whole.drive), isReadOnly };
+}
+
+/** Returns the rules of `folders`, whose paths begin at `root`. */
+function rulesBelow(root: Path, folders: readonly FolderGrant[]): FolderRules {
+  const below = (path: string) => pathOf([...namesOf(root), ...path.split('/').filter(Boolean)]);
+  return new FolderRules(folders.map(({ path, right }) => ({ path: below(path), right })));
+}
+
+/** Returns the folders in which the rights of a user change, as the user sees them. */
+function placesOf({ at, root, rules, isReadOnly }: Mount & { readonly rules: FolderRules | undefined }) {
+  const places = new Map([[at, isReadOnly]]);
+  for (const place of rules?.places ?? [])
+    places.set(relocate(place.path, root, at), isReadOnly || place.isReadOnly);
+  return [...places].map(([path, isOnlyRead]) => ({ path, isReadOnly: isOnlyRead }));
 }
 
 /** The measured folders. All users of a folder share its size, so that their writes together stay within its quota. */

@@ -2,12 +2,12 @@ import { answerJson, type Route } from './route.ts';
 
 /**
  * `drive`: the user, the token of the session, the provider at which it began, whether a deletion there can be undone, whether
- * writes may wait, whether the user can make app passwords, and the folders that the user may change or only read, with
+ * writes may wait, whether the user can make app passwords and upload links, and the folders that the user may change or only read, with
  * everything below them.
  */
 export const driveInfo: Route = {
   method: 'GET',
-  run: ({ exchange, user, csrfToken, providerName, appPasswordsOf, drive }) =>
+  run: ({ exchange, user, csrfToken, providerName, appPasswordsOf, uploadLinksOf, drive }) =>
     answerJson(exchange, {
       user: user ?? null,
       csrfToken,
@@ -17,5 +17,6 @@ export const driveInfo: Route = {
       keepsWrites: drive.keptWrites !== undefined,
       places: drive.places,
       hasAppPasswords: csrfToken !== undefined && user !== undefined && appPasswordsOf(user) !== undefined,
+      hasUploadLinks: uploadLinksOf(user, drive) !== undefined,
     }),
 };

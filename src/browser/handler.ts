@@ -15,6 +15,7 @@ import { changeLink, links, share, unshare } from './shared-links.ts';
 import { Streams } from './streams.ts';
 import { thumbnail } from './thumbnail.ts';
 import { Uploads } from './upload.ts';
+import { endUploadLink, makeUploadLink, uploadLinks } from './upload-links.ts';
 import { endUpload, upload, uploadPart, uploadState } from './uploads.ts';
 import { zip } from './zip.ts';
 
@@ -44,6 +45,9 @@ const ROUTES: ReadonlyMap<string, Route> = new Map([
   ['upload-state', uploadState],
   ['upload-part', uploadPart],
   ['end-upload', endUpload],
+  ['upload-links', uploadLinks],
+  ['make-upload-link', makeUploadLink],
+  ['end-upload-link', endUploadLink],
   ['locks', locks],
   ['kept-writes', keptWrites],
   ['kept-write', keptWrite],
@@ -59,6 +63,8 @@ export interface BrowserHandlerOptions {
   readonly log: Log;
   /** Returns the app passwords of a user who may have some. */
   readonly appPasswordsOf?: Context['appPasswordsOf'];
+  /** Returns the upload links of a user who may have some. */
+  readonly uploadLinksOf?: Context['uploadLinksOf'];
 }
 
 /** The user that a request was admitted for, and the drive as this user sees it. */
@@ -89,8 +95,16 @@ export function createBrowserHandler({
   clock,
   log,
   appPasswordsOf = () => undefined,
+  uploadLinksOf = () => undefined,
 }: BrowserHandlerOptions): BrowserHandler {
-  const shared = { streams: new Streams(), uploads: new Uploads(), appPasswordsOf, clock, log };
+  const shared = {
+    streams: new Streams(),
+    uploads: new Uploads(),
+    appPasswordsOf,
+    uploadLinksOf,
+    clock,
+    log,
+  };
   return (exchange, { user, csrfToken, providerName, isOver = () => false, drive }, closing) => {
     if (!exchange.path.startsWith(API_PATH)) return undefined;
     const answered = async (): Promise<void> => {
@@ -98,6 +112,7 @@ export function createBrowserHandler({
       const input = await inputOf(exchange, route);
       const { signal } = exchange;
       if (route.changesDrive) requireWritable(drive.isReadOnly, input.path('path'));
+      if (drive.catchUp) await drive.catchUp();
       const access = { user: user?.name, csrfToken, providerName, isOver, drive };
       await route.run({ exchange, signal, closing, ...access, input, ...shared });
     };
@@ -114,10 +129,10 @@ function routeOf({ path, request }: ApiExchange): Route {
   throw new DavError(405, `call ${name} with ${route.method}`, { headers: { Allow: route.method } });
 }
 
-/** Throws `DavError` 400, 413 or 415. */
-async function inputOf(
+/** Returns the values that a request for `route` brings. Throws `DavError` 400, 413 or 415. */
+export async function inputOf(
   exchange: ApiExchange,
-  { method, formBytesMax, takesBytes = false }: Route,
+  { method, formBytesMax, takesBytes = false }: Pick<Route, 'method' | 'formBytesMax' | 'takesBytes'>,
 ): Promise<Input> {
   const { url = '', headers } = exchange.request;
   if (takesBytes) checkType(headers, 'application/octet-stream');

@@ -54,6 +54,8 @@ export interface Drive {
   readonly files: Files & NameSearch & Thumbnails;
   readonly history: History;
   readonly state: RequestState;
+  /** Awaited before a request is answered, so that it sees what other gateways have acknowledged. */
+  readonly catchUp?: (() => Promise<void>) | undefined;
   /** Whether the user may not change what is at `path`. Absent if the user may change everything. */
   readonly isReadOnly?: ((path: Path) => boolean) | undefined;
   readonly changes: Changes;
@@ -80,10 +82,42 @@ export interface OwnAppPasswords {
   end(id: string): Promise<boolean>;
 }
 
+/** What a user chooses for an upload link. */
+export interface UploadLinkSettings {
+  readonly path: Path;
+  /** What senders read. */
+  readonly label: string;
+  readonly password?: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly expiresMs?: number | undefined;
+  /** Maximum size of all files together, in bytes. */
+  readonly sizeBytesMax?: number | undefined;
+}
+
+/** An upload link as its user sees it. */
+interface ShownUploadLink extends Omit<UploadLinkSettings, 'password'> {
+  readonly id: string;
+  readonly hasPassword: boolean;
+  readonly createdMs: number;
+  /** Size of the files that came by it, in bytes. */
+  readonly usedBytes: number;
+}
+
+/** The links by which people without a login send files to a user. */
+export interface OwnUploadLinks {
+  list(): Promise<readonly ShownUploadLink[]>;
+  /** Makes one and returns its address; `undefined` if the user has too many. */
+  make(settings: UploadLinkSettings): Promise<string | undefined>;
+  /** Ends one at once; returns whether it was there. */
+  end(id: string): Promise<boolean>;
+}
+
 /** One request of the web application. */
 export interface ApiExchange extends Exchange {
   /** The percent-encoded path. */
   readonly path: string;
+  /** The address of the client. */
+  readonly address: string;
   /** Whether it is left out of the metrics. */
   isMonitoring: boolean;
 }
@@ -105,6 +139,8 @@ export interface Context {
   readonly drive: Drive;
   /** `undefined` for a user who is not in the configuration: davgate does not hear when such a user is removed. */
   readonly appPasswordsOf: (user: string) => OwnAppPasswords | undefined;
+  /** `undefined` for a user whose drive davgate does not know by the name alone. */
+  readonly uploadLinksOf: (user: string | undefined, drive: Drive) => OwnUploadLinks | undefined;
   readonly input: Input;
   readonly streams: Streams;
   readonly uploads: Uploads;

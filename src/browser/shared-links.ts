@@ -79,7 +79,7 @@ function expiryChangeIn(input: Input): LinkChange {
 }
 
 /** Returns the time in `expires`. Throws `DavError` 400. */
-function expiryIn(input: Input): number | undefined {
+export function expiryIn(input: Input): number | undefined {
   const text = input.optional('expires');
   if (text === undefined) return undefined;
   const ms = Date.parse(text);

@@ -12,11 +12,17 @@ const IDLE_MS = 15 * 60_000;
 /** How long the answer to a new upload waits for the drive to refuse it or to take its first bytes, in ms. */
 const START_MS = 5_000;
 
-/** Maximum number of unfinished uploads of one user: each keeps a part of its file in memory. */
-const UPLOADS_OF_USER_MAX = 10;
+/** Maximum numbers of uploads. */
+export interface UploadLimits {
+  /** Unfinished ones of one user: each keeps a part of its file in memory. */
+  readonly ofUser: number;
+  /** Unfinished ones of all users. */
+  readonly unfinished: number;
+  /** Those of all users, with those whose outcome is kept. */
+  readonly all: number;
+}
 
-/** Maximum number of uploads of all users, with those whose outcome is kept. */
-const UPLOADS_MAX = 200;
+const LIMITS: UploadLimits = { ofUser: 10, unfinished: 200, all: 200 };
 
 /** What a page learns about an upload. */
 export interface Progress {
@@ -179,11 +185,19 @@ class Part {
 export class Uploads {
   readonly #byId = new Map<string, Upload>();
 
+  constructor(private readonly limits = LIMITS) {}
+
   /** Begins an upload, which `closing` ends. Throws `DavError` 503 when there are too many. */
   begin(options: Omit<UploadOptions, 'forget'>, closing: AbortSignal): Upload {
     const { user } = options;
-    const own = [...this.#byId.values()].filter((each) => each.user === user && !each.isOver);
-    if (own.length >= UPLOADS_OF_USER_MAX || this.#byId.size >= UPLOADS_MAX)
+    const { limits } = this;
+    const unfinished = [...this.#byId.values()].filter(({ isOver }) => !isOver);
+    const own = unfinished.filter((each) => each.user === user);
+    if (
+      own.length >= limits.ofUser ||
+      unfinished.length >= limits.unfinished ||
+      this.#byId.size >= limits.all
+    )
       throw new DavError(503, 'too many unfinished uploads; try again when some have ended', {
         headers: { 'Retry-After': 30 },
       });

@@ -1,7 +1,7 @@
 import { DavError } from '../dav/errors.ts';
 import { untilUnbroken, withRequestLock } from '../dav/locks/request-lock.ts';
 import { FileError } from '../drive/errors.ts';
-import type { WriteOptions } from '../drive/files.ts';
+import type { WriteMode, WriteOptions } from '../drive/files.ts';
 import type { Path } from '../util/path.ts';
 import { answerJson, type Context, type Input, type Route } from './route.ts';
 import type { Upload, UploadOptions } from './upload.ts';
@@ -16,52 +16,84 @@ export const upload: Route = {
   method: 'POST',
   changesDrive: true,
   async run(context) {
-    const { exchange, input, uploads } = context;
-    const [path, sizeBytes] = [input.path('path'), wholeNumberIn(input, 'size')];
-    const options: WriteOptions = {
-      mode: { if: input.optional('replace') === 'yes' ? 'any' : 'absent' },
-      sizeBytes,
-      ...(input.optional('modified') !== undefined && { modifiedMs: wholeNumberIn(input, 'modified') }),
-    };
-    const { user = '', drive, clock, closing } = context;
-    const store = storing(context, path, options);
-    const made = uploads.begin({ user, drive, sizeBytes, clock, store }, closing);
-    await made.started();
-    await answerJson(exchange, { id: made.id });
+    const { input } = context;
+    const mode: WriteMode = { if: input.optional('replace') === 'yes' ? 'any' : 'absent' };
+    await beginUpload(context, input.path('path'), mode);
   },
 };
+
+/** The parts of a request that an upload needs. */
+export type UploadContext = Pick<
+  Context,
+  'exchange' | 'signal' | 'closing' | 'user' | 'drive' | 'input' | 'uploads' | 'clock'
+>;
+
+/** Begins an upload of `size` bytes to `path`, and answers with its id. `ended` is called when it is stored or refused. */
+export async function beginUpload(
+  context: UploadContext,
+  path: Path,
+  mode: WriteMode,
+  ended: (isStored: boolean) => void = () => undefined,
+): Promise<void> {
+  const { exchange, input, uploads, user = '', drive, clock, closing } = context;
+  const sizeBytes = wholeNumberIn(input, 'size');
+  const options: WriteOptions = {
+    mode,
+    sizeBytes,
+    ...(input.optional('modified') !== undefined && { modifiedMs: wholeNumberIn(input, 'modified') }),
+  };
+  const write = storing(context, path, options);
+  const store: typeof write = async (body, signal) => {
+    try {
+      await write(body, signal);
+      ended(true);
+    } catch (error) {
+      ended(false);
+      throw error;
+    }
+  };
+  const made = uploads.begin({ user, drive, sizeBytes, clock, store }, closing);
+  await made.started();
+  await answerJson(exchange, { id: made.id });
+}
 
 /** `upload-state`: how much of the upload `id` has arrived. Answers with the drive's refusal if it has refused the file. */
 export const uploadState: Route = {
   method: 'GET',
-  async run(context) {
-    await answerJson(context.exchange, await found(context).progress());
-  },
+  run: answerState,
 };
+
+export async function answerState(context: UploadContext): Promise<void> {
+  await answerJson(context.exchange, await found(context).progress());
+}
 
 /** `upload-part`: the bytes of the upload `id` from `offset` on, as many as the request has. Answers 416 if others are next. */
 export const uploadPart: Route = {
   method: 'POST',
   takesBytes: true,
-  async run(context) {
-    const { exchange, input, signal } = context;
-    const offset = wholeNumberIn(input, 'offset');
-    await answerJson(exchange, await found(context).receive(exchange.body(), offset, signal));
-  },
+  run: receivePart,
 };
+
+export async function receivePart(context: UploadContext): Promise<void> {
+  const { exchange, input, signal } = context;
+  const offset = wholeNumberIn(input, 'offset');
+  await answerJson(exchange, await found(context).receive(exchange.body(), offset, signal));
+}
 
 /** `end-upload`: gives up the upload `id`, unless all its bytes have arrived. */
 export const endUpload: Route = {
   method: 'POST',
-  async run(context) {
-    found(context).fail(new FileError('incomplete', 'the upload was cancelled'));
-    await answerJson(context.exchange, {});
-  },
+  run: giveUp,
 };
+
+export async function giveUp(context: UploadContext): Promise<void> {
+  found(context).fail(new FileError('incomplete', 'the upload was cancelled'));
+  await answerJson(context.exchange, {});
+}
 
 /** Returns a function that stores the body at `path`, under a request lock. */
 function storing(
-  { exchange, drive, user, clock }: Context,
+  { exchange, drive, user, clock }: UploadContext,
   path: Path,
   options: WriteOptions,
 ): UploadOptions['store'] {
@@ -78,14 +110,14 @@ function storing(
 }
 
 /** Returns the upload that the request names. Throws `DavError` 404, also when the user's rights are others than then. */
-function found({ input, uploads, user = '', drive }: Context): Upload {
+function found({ input, uploads, user = '', drive }: UploadContext): Upload {
   const upload = uploads.get(input.text('id'));
   if (upload?.user === user && upload.drive === drive) return upload;
   throw new DavError(404, 'there is no such upload any more; begin it again');
 }
 
 /** Throws `DavError` 400. */
-function wholeNumberIn(input: Input, name: string): number {
+export function wholeNumberIn(input: Input, name: string): number {
   const text = input.text(name);
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new DavError(400, `"${name}" must be a whole number`);

@@ -2,6 +2,7 @@ import { resolveConfig } from '../config/configuration.ts';
 import type { Grant } from '../config/grant.ts';
 import { configSchema } from '../config/schema.ts';
 import { ConfigError, OPTIONS, type SettingName, type Settings } from '../config/settings.ts';
+import { refuseUnsharedFiles } from '../config/sharing.ts';
 import { PACKAGE_ROOT } from '../util/package.ts';
 import { sizeText } from '../util/size-text.ts';
 import { loadSettings } from './load-settings.ts';
@@ -34,7 +35,7 @@ async function examined(
 ): Promise<{ readonly problems: readonly string[]; readonly origin?: string | undefined }> {
   try {
     const { settings, file } = await loadSettings(flags, environment);
-    resolveConfig(settings, file, environment, PACKAGE_ROOT);
+    refuseUnsharedFiles(settings, resolveConfig(settings, file, environment, PACKAGE_ROOT));
     return { problems: [], origin: file?.origin };
   } catch (error) {
     if (error instanceof ConfigError) return { problems: error.problems };
@@ -72,9 +73,10 @@ export async function showConfig(
   say(isJson ? JSON.stringify(rows, undefined, 2) : tableOf([['setting', 'value', 'origin'], ...cells]));
 }
 
-function grantText({ drive, root = '', isReadOnly, quotaBytes }: Grant): string {
+function grantText({ drive, root = '', isReadOnly, quotaBytes, folders = [] }: Grant): string {
   const quota = quotaBytes === undefined ? '' : ` (quota ${sizeText(quotaBytes)})`;
-  return `${drive}${root}${isReadOnly ? ' (read-only)' : ''}${quota}`;
+  const rights = folders.map(({ path, right }) => ` (${path} ${right})`).join('');
+  return `${drive}${root}${isReadOnly ? ' (read-only)' : ''}${quota}${rights}`;
 }
 
 function shownIn(settings: Settings, prefix: string): readonly ShownSetting[] {

@@ -3,6 +3,7 @@ import { type Config, resolveConfig } from '../config/configuration.ts';
 import { embeddedDrives } from '../config/drive-config.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
 import type { Settings } from '../config/settings.ts';
+import { refuseUnsharedFiles } from '../config/sharing.ts';
 import { takePassedSocket } from '../http/passed-socket.ts';
 import { loadServiceThread } from '../service/embedded.ts';
 import { memoryBytes } from '../util/memory.ts';
@@ -27,7 +28,9 @@ export async function serve(
 ): Promise<void> {
   const read = async () => {
     const { settings, file } = await loadSettings(flags, environment);
-    return { config: resolveConfig(settings, file, environment, PACKAGE_ROOT), file };
+    const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
+    refuseUnsharedFiles(settings, config);
+    return { config, file };
   };
   const { config, file } = await read();
   terminalLog.configure(config.log, logFileOf(config));
@@ -60,7 +63,7 @@ export async function serve(
   await manager.ready();
   await stopped;
   await readyFile?.remove();
-  await Promise.all([manager.stopping(), gateway.close()]);
+  await Promise.all([manager.stopping(), gateway.drain().then(() => gateway.close())]);
 }
 
 /** Returns a function that reloads the configuration; reloads run one after the other. */

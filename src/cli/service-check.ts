@@ -1,13 +1,19 @@
 import { type CheckProgress, checkService } from '../service/admin/check.ts';
 import { elapsedMs, systemClock } from '../util/clock.ts';
+import type { ServiceValues } from './service.ts';
+import { bucketOf } from './service-blocks.ts';
 import { serviceDirectory } from './service-directory.ts';
 
 /** Time between two lines of progress, in ms. */
 const PROGRESS_MS = 5000;
 
 /** `davgate service check`: returns the exit code. */
-export async function serviceCheckCommand(data: unknown, environment: NodeJS.ProcessEnv): Promise<number> {
+export async function serviceCheckCommand(
+  { data, blocks }: Pick<ServiceValues, 'data' | 'blocks'>,
+  environment: NodeJS.ProcessEnv,
+): Promise<number> {
   const dataDirectory = serviceDirectory(data, environment);
+  const bucket = bucketOf(blocks, environment);
   let damages = 0;
   let progress: CheckProgress = { blocks: 0, bytes: 0, totalBlocks: 0, totalBytes: 0 };
   let shownAt = systemClock.instant();
@@ -20,7 +26,7 @@ export async function serviceCheckCommand(data: unknown, environment: NodeJS.Pro
       `checked ${blocks} of ${totalBlocks} blocks, ${sizeOf(bytes)} of ${sizeOf(totalBytes)}\n`,
     );
   };
-  for await (const line of checkService(dataDirectory, report)) {
+  for await (const line of checkService({ dataDirectory, bucket }, report)) {
     damages++;
     console.log(line);
   }

@@ -9,6 +9,8 @@ const START_FAILURES: ReadonlySet<string> = new Set([
   'StateInUse',
   'StateUnavailable',
   'StateUnwritable',
+  'VolatileState',
+  'BucketError',
   'DataDirectoryError',
   'DriveAccountError',
   'DriveUnusable',

@@ -1,9 +1,12 @@
 import { accessSync, constants } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { BasePath } from '../util/base-path.ts';
+import type { PageLook } from '../util/look.ts';
 import { type Networks, UNIX_PEER } from '../util/networks.ts';
+import { redisAddressOf } from '../util/redis-address.ts';
 import { authUrlOf, basePathOf, type Listen, parseListen, parseUrl, trustedProxiesOf } from './address.ts';
 import { bandwidthOf } from './bandwidth.ts';
+import { brandOf } from './brand.ts';
 import { collect, collectAll } from './collect.ts';
 import type { ConfigFile } from './config-file.ts';
 import { type DriveConfig, driveOf, keptLogin } from './drive-config.ts';
@@ -12,14 +15,19 @@ import { type OidcConfig, oidcOf } from './oidc.ts';
 import {
   ConfigError,
   DRIVE_SETTINGS,
+  isOn,
   oneOf,
   type Setting,
   type Settings,
   SHARED_DRIVE_SETTINGS,
 } from './settings.ts';
+import { type TlsConfig, tlsOf } from './tls.ts';
 import type { UserConfig } from './user-rows.ts';
 import { DEFAULT_DRIVE, usersOf } from './users.ts';
 import { cacheHome, dataHome } from './xdg.ts';
+
+/** Maximum of `--drain-seconds`; balancers notice within a few checks. */
+const DRAIN_SECONDS_MAX = 600;
 
 /** The configuration of a gateway. */
 export interface Config {
@@ -28,6 +36,8 @@ export interface Config {
   readonly readyFile?: string | undefined;
   /** Origins of web pages that may use the drive. */
   readonly crossOrigins: readonly string[];
+  /** How long davgate still takes requests after it was asked to stop; `undefined`: not at all. */
+  readonly drainSeconds?: number | undefined;
   /** The path below which the drive is served; `''` for none. */
   readonly basePath: BasePath;
   /** Proxies that are believed about a client's address, host and path. */
@@ -41,6 +51,10 @@ export interface Config {
   readonly writeMode: 'through' | 'back';
   /** The Redis with the state that several gateways share; `undefined`: the state is in the data directory. */
   readonly redisUrl: string | undefined;
+  /** Whether gateways on one Redis show each other's changes at once. The default is `strict`. */
+  readonly coherence?: 'strict' | 'feed' | undefined;
+  /** Whether that Redis may forget the state when it stops. */
+  readonly isRedisVolatile?: boolean;
   /** Maximum rates of all users together. */
   readonly bandwidth?: Bandwidth | undefined;
   readonly log: LogConfig;
@@ -53,16 +67,10 @@ export interface Config {
   readonly authUrl?: string | undefined;
   /** The OpenID Connect provider at which people sign in with a browser. */
   readonly oidc?: OidcConfig | undefined;
+  /** How the pages in a browser present the drive. */
+  readonly brand?: PageLook | undefined;
   /** `undefined`: everyone may use the first drive. */
   readonly users: readonly UserConfig[] | undefined;
-}
-
-/** PEM files. */
-export interface TlsConfig {
-  readonly certFile: string;
-  readonly keyFile: string;
-  /** The authorities of whose certificates each client needs one; `undefined`: a client needs none. */
-  readonly clientCaFile?: string | undefined;
 }
 
 /** The log. */
@@ -85,6 +93,7 @@ export function resolveConfig(
   const config = collect<Omit<Config, 'users'>>({
     listen: () => listenOf(settings),
     readyFile: () => pathOf(settings.get('ready-file')),
+    drainSeconds: () => drainSecondsOf(settings.get('drain-seconds')),
     crossOrigins: () => crossOriginsOf(settings.get('cors-origin')),
     basePath: () => basePathOf(settings.get('base-path')),
     trustedProxies: () =>
@@ -96,6 +105,8 @@ export function resolveConfig(
       resolve(settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot)),
     writeMode: () => writeModeOf(settings),
     redisUrl: () => redisUrlOf(settings.get('redis')),
+    coherence: () => oneOf<'strict' | 'feed'>(settings.get('coherence'), ['strict', 'feed']),
+    isRedisVolatile: () => isOn(settings.get('redis-volatile')),
     bandwidth: () => bandwidthOf(settings),
     log: () => logOf(settings),
     logRequests: () => oneOf(settings.get('log-requests'), ['on', 'off']) === 'on',
@@ -103,6 +114,7 @@ export function resolveConfig(
     htpasswdFile: () => settings.get('htpasswd')?.text,
     authUrl: () => authUrlOf(settings.get('auth-url')),
     oidc: () => oidcOf(settings),
+    brand: () => brandOf(settings),
   });
   return {
     ...config,
@@ -122,6 +134,17 @@ function mayBeSocket(settings: Settings): boolean {
 
 function pathOf(setting: Setting | undefined): string | undefined {
   return setting && resolve(setting.text);
+}
+
+/** Throws `ConfigError`. */
+function drainSecondsOf(setting: Setting | undefined): number | undefined {
+  if (!setting) return undefined;
+  const seconds = /^\d+$/.test(setting.text) ? Number(setting.text) : Number.NaN;
+  if (!(seconds <= DRAIN_SECONDS_MAX))
+    throw new ConfigError(
+      `${setting.origin}: "${setting.text}" must be a whole number of seconds, at most ${DRAIN_SECONDS_MAX}`,
+    );
+  return seconds;
 }
 
 function listenOf(settings: Settings): Listen {
@@ -210,23 +233,11 @@ function writeModeOf(settings: Settings): Config['writeMode'] {
 /** Checks the address of a Redis. Its error does not quote the text, which may contain a password. */
 function redisUrlOf(setting: Setting | undefined): string | undefined {
   if (!setting) return undefined;
-  const url = URL.canParse(setting.text) ? new URL(setting.text) : undefined;
-  const isUsable =
-    url && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d*)?$/.test(url.pathname);
-  if (!isUsable || url.search || url.hash || !isEncoded(url.username) || !isEncoded(url.password))
+  if (!redisAddressOf(setting.text))
     throw new ConfigError(
-      `${setting.origin}: not the address of a Redis; write redis://HOST:PORT or rediss://USER:PASSWORD@HOST:PORT/NUMBER, with @, % and the like in a password percent-encoded`,
+      `${setting.origin}: not the address of a Redis; write redis://HOST:PORT, rediss://USER:PASSWORD@HOST:PORT/NUMBER, redis+sentinel://HOST:PORT,HOST:PORT/NAME or redis+cluster://HOST:PORT,HOST:PORT, with @, % and the like in a password percent-encoded`,
     );
   return setting.text;
-}
-
-function isEncoded(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Refuses a drive's setting that the drives of the file would not use. */
@@ -237,16 +248,4 @@ function refuseBesideDrives(settings: Settings, file: ConfigFile): void {
     .find((found) => found);
   if (setting)
     throw new ConfigError(`${setting.origin}: ${file.origin} has "drives"; write it there, for one of them`);
-}
-
-function tlsOf(settings: Settings): Config['tls'] {
-  const cert = settings.get('tls-cert');
-  const key = settings.get('tls-key');
-  const clientCa = settings.get('tls-client-ca');
-  if (clientCa && !cert)
-    throw new ConfigError(`${clientCa.origin}: needs https; give --tls-cert and --tls-key too`);
-  if (!cert && !key) return undefined;
-  if (!cert) throw new ConfigError(`${key?.origin}: a key without its certificate; give --tls-cert too`);
-  if (!key) throw new ConfigError(`${cert.origin}: a certificate without its key; give --tls-key too`);
-  return { certFile: cert.text, keyFile: key.text, clientCaFile: clientCa?.text };
 }

@@ -5,6 +5,12 @@ import { ConfigError, isOn, oneOf, type Setting, type Settings } from './setting
 /** The effect of DELETE: see `--delete`. */
 export type DeletePolicy = 'auto' | 'permanent' | 'trash';
 
+/** What happens to the files of desktop systems: see `--local-files`. */
+export type LocalFilesPolicy = 'keep' | 'drop' | 'send';
+
+/** What happens to names that the service does not take: see `--names`. */
+export type NamesPolicy = 'mapped' | 'strict';
+
 /** A login at a service. */
 export type Credentials =
   | { readonly token: string }
@@ -33,7 +39,11 @@ export interface DriveConfig {
   readonly namespace?: string | undefined;
   /** The folder that is the drive's root; `''` for the whole namespace. */
   readonly root: string;
+  /** The effect of `--names`; `undefined`: `mapped`. */
+  readonly names?: NamesPolicy;
   readonly deletePolicy: DeletePolicy;
+  /** The effect of `--local-files`; `undefined`: `keep`. */
+  readonly localFiles?: LocalFilesPolicy;
   /** Whether no user may change it. */
   readonly isReadOnly?: boolean;
 }
@@ -68,9 +78,15 @@ export function driveOf(name: string, settings: Settings, login: KeptLogin | und
     account: accountOf(settings.get('account'), service),
     ...namespaceOf(settings.get('namespace')),
     root: rootOf(settings.get('root')),
+    ...(settings.has('names') && { names: oneOf<NamesPolicy>(settings.get('names'), ['mapped', 'strict']) }),
     deletePolicy: oneOf(settings.get('delete'), ['auto', 'permanent', 'trash']),
+    ...(settings.has('local-files') && { localFiles: localFilesOf(settings) }),
     ...(isOn(settings.get('read-only')) && { isReadOnly: true }),
   };
+}
+
+function localFilesOf(settings: Settings): LocalFilesPolicy {
+  return oneOf<LocalFilesPolicy>(settings.get('local-files'), ['keep', 'drop', 'send']);
 }
 
 function accountOf(setting: Setting | undefined, service: ServiceConfig): string | undefined {

@@ -1,5 +1,6 @@
 import { BANDWIDTH_SCHEMA } from './bandwidth.ts';
 import { DRIVE_NAME, TOP_KEYS } from './config-file.ts';
+import { FOLDERS_SCHEMA } from './folder-grants.ts';
 import { DRIVE_SETTINGS, helpOf, OPTIONS, type SettingName, SHARED_DRIVE_SETTINGS } from './settings.ts';
 import { GRANT_KEYS, USER_KEYS } from './user-keys.ts';
 
@@ -81,7 +82,7 @@ function propertiesOf(keys: readonly (typeof USER_KEYS)[number][]): Schema {
         description: help,
         type,
         ...(type === 'string' && { minLength: 1 }),
-        ...(type === 'object' && BANDWIDTH_SCHEMA),
+        ...(type === 'object' && (name === 'folders' ? FOLDERS_SCHEMA : BANDWIDTH_SCHEMA)),
         ...(type === 'array' && { minItems: 1, items: grantSchema() }),
       },
     ]),

@@ -1,5 +1,9 @@
 import { similarTo } from '../util/similar.ts';
+import { BRAND_OPTIONS } from './brand-options.ts';
+import { DRIVE_OPTIONS } from './drive-options.ts';
 import { OIDC_OPTIONS } from './oidc-options.ts';
+import { REDIS_OPTIONS } from './redis-options.ts';
+import { TLS_OPTIONS } from './tls-options.ts';
 
 /** Settings that cannot be used. */
 export class ConfigError extends Error {
@@ -49,6 +53,13 @@ export const OPTIONS = [
     variable: 'DAVGATE_READY_FILE',
     value: 'FILE',
     help: 'file that holds the address while clients can connect, for scripts that wait for davgate',
+  },
+  {
+    name: 'drain-seconds',
+    variable: 'DAVGATE_DRAIN_SECONDS',
+    value: 'N',
+    default: '0',
+    help: 'how long davgate still takes requests after SIGTERM, while /.davgate/readyz answers 503 so that load balancers send them elsewhere',
   },
   {
     name: 'api-url',
@@ -156,29 +167,13 @@ export const OPTIONS = [
     help: 'where davgate asks about the login of a user who has no password here: a GET with the login as Basic credentials; 2xx accepts it, 401 and 403 refuse it',
   },
   ...OIDC_OPTIONS,
+  ...BRAND_OPTIONS,
   {
     name: 'no-auth',
     variable: 'DAVGATE_NO_AUTH',
     help: 'no user and no password; only for loopback addresses',
   },
-  {
-    name: 'tls-cert',
-    variable: 'DAVGATE_TLS_CERT',
-    value: 'FILE',
-    help: 'serve https with this certificate (PEM)',
-  },
-  {
-    name: 'tls-key',
-    variable: 'DAVGATE_TLS_KEY',
-    value: 'FILE',
-    help: "the certificate's private key (PEM)",
-  },
-  {
-    name: 'tls-client-ca',
-    variable: 'DAVGATE_TLS_CLIENT_CA',
-    value: 'FILE',
-    help: 'the authorities (PEM) of whose certificates each client needs one, beside its login',
-  },
+  ...TLS_OPTIONS,
   {
     name: 'public-url',
     variable: 'DAVGATE_PUBLIC_URL',
@@ -215,18 +210,7 @@ export const OPTIONS = [
     value: 'DIR',
     help: "locks, properties, the journal and the embedded service's files; default $XDG_DATA_HOME/davgate",
   },
-  {
-    name: 'delete',
-    variable: 'DAVGATE_DELETE',
-    value: 'auto|permanent|trash',
-    default: 'auto',
-    help: 'what DELETE does; auto deletes permanently where account and token allow it, else moves to the trash',
-  },
-  {
-    name: 'read-only',
-    variable: 'DAVGATE_READ_ONLY',
-    help: 'clients can read everything and change nothing',
-  },
+  ...DRIVE_OPTIONS,
   {
     name: 'write-mode',
     variable: 'DAVGATE_WRITE_MODE',
@@ -252,12 +236,7 @@ export const OPTIONS = [
     value: 'FILE',
     help: 'file with the same settings as YAML or JSON, plus several users and drives; default $XDG_CONFIG_HOME/davgate/config.json, which davgate setup writes',
   },
-  {
-    name: 'redis',
-    variable: 'DAVGATE_REDIS_URL',
-    value: 'URL',
-    help: 'Redis in which several gateways share locks, properties and app passwords: redis[s]://[USER:PASSWORD@]HOST[:PORT][/NUMBER]',
-  },
+  ...REDIS_OPTIONS,
   {
     name: 'log-file',
     variable: 'DAVGATE_LOG_FILE',
@@ -303,6 +282,8 @@ export const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
   'namespace',
   'root',
   'delete',
+  'names',
+  'local-files',
   'read-only',
 ]);
 
@@ -314,6 +295,8 @@ export const SHARED_DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
   'app-key',
   'app-secret',
   'delete',
+  'names',
+  'local-files',
 ]);
 
 /** A value as it was written, and where, for error messages. */

@@ -24,7 +24,7 @@ export const USER_KEYS = [
     name: 'drives',
     isRequired: false,
     type: 'array',
-    help: 'in place of drive: a list of drives, each a folder at the address; a name, or drive, root, read-only and quota',
+    help: 'in place of drive: a list of drives, each a folder at the address; a name, or drive, root, read-only, quota and folders',
   },
   {
     name: 'read-only',
@@ -39,6 +39,12 @@ export const USER_KEYS = [
     help: 'maximum size of what the user sees of that drive: 500MB, 20GiB, 2TB, or a number of bytes',
   },
   {
+    name: 'folders',
+    isRequired: false,
+    type: 'object',
+    help: 'rights in single folders of that drive, like { /Public: read-only, /Public/Inbox: read-write, /Private: hidden }',
+  },
+  {
     name: 'bandwidth',
     isRequired: false,
     type: 'object',
@@ -47,4 +53,4 @@ export const USER_KEYS = [
 ] as const;
 
 /** Keys of one in the list of a user's drives. */
-export const GRANT_KEYS = ['drive', 'root', 'read-only', 'quota'] as const;
+export const GRANT_KEYS = ['drive', 'root', 'read-only', 'quota', 'folders'] as const;

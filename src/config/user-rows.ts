@@ -4,6 +4,7 @@ import { collect, collectAll } from './collect.ts';
 import { type ConfigNode, type Place, parseConfigText } from './config-text.ts';
 import { rootOf } from './drive-config.ts';
 import { type Fields, fieldsOf, originOf, refuse, refuseUnknown, sizeTextOf, textsOf } from './fields.ts';
+import { foldersIn } from './folder-grants.ts';
 import type { Bandwidth, Grant } from './grant.ts';
 import { refuseUnsayable } from './settings.ts';
 import { GRANT_KEYS, USER_KEYS } from './user-keys.ts';
@@ -106,7 +107,7 @@ export async function parseCheckedUser(text: string, origin: string): Promise<Pa
 function grantsOf(fields: Fields, user: ConfigNode, path: string): readonly Grant[] {
   const list = fields.get('drives');
   if (!list) return [grantOf(fields, user, path)];
-  const beside = (['drive', 'root', 'quota'] as const).find((key) => fields.has(key));
+  const beside = (['drive', 'root', 'quota', 'folders'] as const).find((key) => fields.has(key));
   if (beside) refuse(path, list.place, `"drives" and "${beside}" exclude each other; write it in the list`);
   const { node } = list;
   if (node.kind !== 'list' || node.items.length === 0)
@@ -138,20 +139,28 @@ function grantIn(node: ConfigNode, path: string): Grant {
 }
 
 function grantOf(fields: Fields, { place }: ConfigNode, path: string): Grant {
-  const { texts, isReadOnly, quotaBytes } = collect({
+  const { texts, isReadOnly, quotaBytes, folders } = collect({
     texts: () => textsOf(fields, ['drive', 'root'], path),
     isReadOnly: () => switchIn(fields, 'read-only', path),
     quotaBytes: () => sizeIn(fields, 'quota', path),
+    folders: () => foldersIn(fields, path),
   });
   const [drive, root] = texts;
   if (drive === undefined) refuse(path, place, 'this user has no "drive"');
   const folder =
     root && rootOf({ text: root, origin: originOf('root', path, fields.get('root')?.place ?? place) });
+  if (isReadOnly && folders?.some(({ right }) => right === 'read-write'))
+    refuse(
+      path,
+      fields.get('folders')?.place ?? place,
+      '"read-only" excludes folders that are read-write; write "/": read-only in "folders" instead',
+    );
   return {
     drive,
     ...(isReadOnly && { isReadOnly }),
     ...(folder && { root: folder }),
     ...(quotaBytes !== undefined && { quotaBytes }),
+    ...(folders && { folders }),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Files } from '../drive/files.ts';
+import type { ChangeLog, Files } from '../drive/files.ts';
 import type { RequestState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -10,10 +10,26 @@ import type { XmlReader } from './xml/xml-reader.ts';
 /** A drive as the protocol sees it. */
 export interface Drive {
   readonly files: Files;
+  /** `undefined`: the drive cannot tell what has changed since an earlier moment. */
+  readonly changeLog?: ChangeLog | undefined;
   readonly state: RequestState;
+  /** Awaited before a request is answered, so that it sees what other gateways have acknowledged. */
+  readonly catchUp?: (() => Promise<void>) | undefined;
   /** Whether the user may not change what is at `path`. Absent if the user may change everything. */
   readonly isReadOnly?: ((path: Path) => boolean) | undefined;
+  /** The folders in which the rights of the user change. Absent if the user may change everything. */
+  readonly places?: readonly { readonly isReadOnly: boolean }[];
 }
+
+/** The user that a request was admitted for, and the drive as this user sees it. */
+export interface Access {
+  /** `undefined` when the drive is open to all. */
+  readonly user: { readonly name: string } | undefined;
+  readonly drive: Drive;
+}
+
+/** Answers one authenticated request. */
+export type DavHandler = (exchange: Exchange, access: Access) => Promise<void>;
 
 /** The parts that a method may use to answer one request. */
 export interface Context {
@@ -32,6 +48,9 @@ export interface Context {
   readonly randomUuid: () => string;
   readonly xml: XmlReader;
 }
+
+/** The parts of a context that all requests share. */
+export type SharedContext = Pick<Context, 'clock' | 'log' | 'randomUuid' | 'xml'>;
 
 /** Answers the request. Throws `FileError` or `DavError` to refuse it. */
 export type Method = (context: Context) => Promise<void>;

@@ -41,21 +41,22 @@ export function requireWritable(
 }
 
 /** `Allow` for a read-only user. */
-export const ALLOWED_READING = 'OPTIONS, GET, HEAD, PROPFIND';
+export const ALLOWED_READING = 'OPTIONS, GET, HEAD, PROPFIND, REPORT, SEARCH';
 
 const ALLOWED_ALWAYS = 'OPTIONS, LOCK';
-const ALLOWED_ON_FOLDER = `${ALLOWED_ALWAYS}, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK`;
+const ALLOWED_ON_FILE = `${ALLOWED_ALWAYS}, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK, SEARCH, PUT, PATCH`;
+const ALLOWED_ON_FOLDER = `${ALLOWED_ALWAYS}, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK, REPORT, SEARCH`;
 
 /** `Allow` for a folder above the drive. */
 export const ALLOWED_ABOVE = 'OPTIONS, PROPFIND';
 
 /** `Allow` for a resource in an unknown state. */
-export const ALLOWED_SOMEWHERE = `${ALLOWED_ON_FOLDER}, PUT, MKCOL`;
+export const ALLOWED_SOMEWHERE = `${ALLOWED_ON_FOLDER}, PUT, PATCH, MKCOL`;
 
 /** Returns `Allow` for the resource `entry`, or for an unmapped URL (RFC 9110 §10.2.1). */
 export function allowedMethods(entry: Entry | undefined): string {
   if (!entry) return `${ALLOWED_ALWAYS}, PUT, MKCOL`;
-  return entry.kind === 'file' ? `${ALLOWED_ON_FOLDER}, PUT` : ALLOWED_ON_FOLDER;
+  return entry.kind === 'file' ? ALLOWED_ON_FILE : ALLOWED_ON_FOLDER;
 }
 
 /** Returns a 405 that lists the methods allowed on `entry`. */

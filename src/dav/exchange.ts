@@ -1,5 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { BasePath } from '../util/base-path.ts';
+import type { ContentCoding } from '../util/content-coding.ts';
 
 /** One HTTP request and its answer, as far as the protocol needs them. The HTTP server owns both. */
 export interface Exchange {
@@ -18,8 +19,8 @@ export interface Exchange {
   readonly forwardedHosts: readonly string[] | undefined;
   /** Aborts when the client goes away before it has its answer. */
   readonly signal: AbortSignal;
-  /** Whether to compress long answers for the client. */
-  readonly takesGzip: boolean;
+  /** The coding in which the client gets long answers; `undefined`: as they are. */
+  readonly coding: ContentCoding | undefined;
   readonly isChunked: boolean;
   /** Length of the body that the headers announce, in bytes; `undefined` for a chunked body without one. */
   readonly announcedBytes: number | undefined;

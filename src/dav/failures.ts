@@ -41,6 +41,12 @@ const STATUS: Readonly<Record<Fault, number | 'busy' | 'broken'>> = {
   broken: 'broken',
 };
 
+/** The preconditions of RFC 4331 §6 and RFC 5842 §4 that tell more than the status. */
+const PRECONDITIONS: Partial<Readonly<Record<Fault, string>>> = {
+  'over-quota': 'quota-not-exceeded',
+  'bad-name': 'name-allowed',
+};
+
 /** `Retry-After` when the service is unavailable and named no time, in seconds. */
 const RETRY_AFTER_SECONDS = 10;
 
@@ -95,9 +101,12 @@ function refusalOf(error: FileError, client: Client): DavError {
     headers['Retry-After'] =
       retryAfterMs === undefined ? RETRY_AFTER_SECONDS : Math.max(1, Math.ceil(retryAfterMs / 1000));
   }
-  // RFC 4331 §6
-  const precondition = error.fault === 'over-quota' ? { precondition: 'quota-not-exceeded' } : {};
-  return new DavError(status, error.message, { headers, cause: error, ...precondition });
+  const precondition = PRECONDITIONS[error.fault];
+  return new DavError(status, error.message, {
+    headers,
+    cause: error,
+    ...(precondition && { precondition }),
+  });
 }
 
 /** Returns the failure of a state store as one of the drive. The stores' own messages name hosts and directories. */

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { PieceStore } from '../state/pieces/piece-store.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Path } from '../util/path.ts';
 import { clientOf } from './clients.ts';
-import type { Drive, Method } from './context.ts';
+import type { DavHandler, Drive, Method } from './context.ts';
 import { ALLOWED_SOMEWHERE, DavError, requireWritable } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { answerFailure } from './failures.ts';
@@ -14,10 +15,14 @@ import { createGet, type FolderPage } from './methods/get.ts';
 import { lock } from './methods/lock.ts';
 import { mkcol } from './methods/mkcol.ts';
 import { options } from './methods/options.ts';
+import { patch } from './methods/patch.ts';
 import { createPropfind } from './methods/propfind.ts';
 import { proppatch } from './methods/proppatch.ts';
 import { createPut, FailedPuts } from './methods/put.ts';
+import { report } from './methods/report.ts';
+import { search } from './methods/search.ts';
 import { unlock } from './methods/unlock.ts';
+import { createNextcloud, NEXTCLOUD_PATH } from './nextcloud/nextcloud.ts';
 import { destinationOf, ignoreBody, parseResourceUrl, type ResourceUrl } from './request.ts';
 import { XmlReader } from './xml/xml-reader.ts';
 
@@ -30,17 +35,9 @@ export interface DavHandlerOptions {
   readonly randomUuid?: () => string;
   /** `undefined`: browsers get a plain list of a folder's files. */
   readonly folderPage?: FolderPage | undefined;
+  /** Keeps the pieces of large files. `undefined`: files cannot be sent in pieces. */
+  readonly pieces?: PieceStore | undefined;
 }
-
-/** The user that a request was admitted for, and the drive as this user sees it. */
-interface Access {
-  /** `undefined` when the drive is open to all. */
-  readonly user: { readonly name: string } | undefined;
-  readonly drive: Drive;
-}
-
-/** Answers one authenticated request. */
-export type DavHandler = (exchange: Exchange, access: Access) => Promise<void>;
 
 interface MethodEntry {
   readonly run: Method;
@@ -51,7 +48,7 @@ interface MethodEntry {
 }
 
 /** Methods of HTTP and of WebDAV extensions: refused with 405. Any other is unknown and refused with 501. */
-const UNSUPPORTED_METHODS = new Set(['POST', 'PATCH', 'TRACE', 'REPORT', 'SEARCH', 'ACL', 'MKCALENDAR']);
+const UNSUPPORTED_METHODS = new Set(['POST', 'TRACE', 'ACL', 'MKCALENDAR']);
 
 /** Size of the rendered listings that are kept, in bytes: about 150,000 rows. */
 const LISTING_BYTES_MAX = 64 * 1024 * 1024;
@@ -63,10 +60,11 @@ export function createDavHandler({
   listingBytesMax = LISTING_BYTES_MAX,
   randomUuid = randomUUID,
   folderPage,
+  pieces,
 }: DavHandlerOptions): DavHandler {
   const methods = createMethods(clock, listingBytesMax, folderPage);
-  const xml = new XmlReader();
-  return async (exchange, { user, drive }) => {
+  const shared = { clock, log, randomUuid, xml: new XmlReader() };
+  const handle: DavHandler = async (exchange, { user, drive }) => {
     const { request } = exchange;
     try {
       const method = methodOf(methods, request);
@@ -74,6 +72,7 @@ export function createDavHandler({
       refuseReadOnly(exchange, drive, method.changes, path);
       if (method.body === 'ignored' && (exchange.isChunked || exchange.announcedBytes !== 0))
         await ignoreBody(exchange);
+      if (drive.catchUp) await drive.catchUp();
       await method.run({
         exchange,
         request,
@@ -81,15 +80,15 @@ export function createDavHandler({
         hasTrailingSlash,
         principal: user?.name ?? '',
         drive,
-        clock,
-        log,
-        randomUuid,
-        xml,
+        ...shared,
       });
     } catch (error) {
       await answerFailure(exchange, log, error);
     }
   };
+  const nextcloud = createNextcloud({ handle, pieces, ...shared });
+  return (exchange, access) =>
+    exchange.target.startsWith(NEXTCLOUD_PATH) ? nextcloud(exchange, access) : handle(exchange, access);
 }
 
 /** Creates the methods, with the memory that each of them has of earlier requests. */
@@ -105,12 +104,15 @@ function createMethods(
     ['GET', { run: get, body: 'ignored', changes: [] }],
     ['HEAD', { run: get, body: 'ignored', changes: [] }],
     ['PUT', { run: createPut(failedPuts), body: 'own', changes: ['path'] }],
+    ['PATCH', { run: patch, body: 'own', changes: ['path'] }],
     ['DELETE', { run: createDelete(failedPuts), body: 'ignored', changes: ['path'] }],
     ['MKCOL', { run: mkcol, body: 'own', changes: ['path'] }],
     // RFC 2518 gave COPY and MOVE a body, and old clients still send it.
     ['COPY', { run: copy, body: 'ignored', changes: ['destination'] }],
     ['MOVE', { run: move, body: 'ignored', changes: ['path', 'destination'] }],
     ['PROPFIND', { run: createPropfind(listingBytesMax), body: 'own', changes: [] }],
+    ['SEARCH', { run: search, body: 'own', changes: [] }],
+    ['REPORT', { run: report, body: 'own', changes: [] }],
     ['PROPPATCH', { run: proppatch, body: 'own', changes: ['path'] }],
     ['LOCK', { run: lock, body: 'own', changes: ['path'] }],
     ['UNLOCK', { run: unlock, body: 'ignored', changes: ['path'] }],

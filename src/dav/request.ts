@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Entry } from '../drive/files.ts';
 import { type BasePath, pathBelow } from '../util/base-path.ts';
-import { namesOf, type Path, PathError, pathOf } from '../util/path.ts';
+import { namesOf, type Path, PathError, pathOf, plainPath } from '../util/path.ts';
 import type { Context } from './context.ts';
 import { DavError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -25,6 +25,11 @@ const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
  * repeated slashes. Throws `DavError` 400 or 414, or 403 for a URL outside of the drive.
  */
 export function parseResourceUrl(url: string, prefix: BasePath = ''): ResourceUrl {
+  const hasTrailingSlash = url.endsWith('/');
+  // Nearly all paths that programs send. One of this length cannot have too many levels.
+  const plain = prefix === '' && url.length <= DEPTH_MAX;
+  const path = plain ? plainPath(hasTrailingSlash ? url.slice(0, -1) : url) : undefined;
+  if (path !== undefined) return { path, hasTrailingSlash };
   const withoutHost = url.replace(ABSOLUTE, '');
   const [whole = ''] = withoutHost.split('?', 1);
   if (whole.includes('#'))
@@ -154,13 +159,22 @@ export function encodeSegment(name: string): string {
 export type Depth = '0' | '1' | 'infinity';
 
 /** Returns the `Depth` header (RFC 4918 §10.2), or `missing` without one. Throws `DavError` 400 unless it is `allowed`. */
-export function depthOf<D extends Depth>(headers: IncomingHttpHeaders, allowed: readonly D[], missing: D): D {
+export function depthOf<D extends Depth | `${Depth},noroot`>(
+  headers: IncomingHttpHeaders,
+  allowed: readonly D[],
+  missing: D,
+): D {
   const text = String(headers['depth'] ?? missing)
-    .trim()
+    .replace(/\s/g, '')
     .toLowerCase();
   const depth = allowed.find((one) => one === text);
   if (depth) return depth;
   throw new DavError(400, `Depth must be ${allowed.join(' or ')} here, not ${JSON.stringify(text)}`);
+}
+
+/** Whether the client prefers a short answer (`Prefer: return=minimal`, RFC 8144). */
+export function prefersMinimal({ prefer }: IncomingHttpHeaders): boolean {
+  return prefer !== undefined && /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(String(prefer));
 }
 
 /** Returns the `Overwrite` header (RFC 4918 §10.6), true by default. Throws `DavError` 400. */

@@ -66,6 +66,10 @@ export class Announcer implements Changes {
         if (existed) changed();
         return existed;
       },
+      async withdraw(lock) {
+        await locks.withdraw(lock);
+        changed();
+      },
     };
   }
 

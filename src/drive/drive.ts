@@ -7,16 +7,20 @@ import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
 import { ROOT } from '../util/path.ts';
 import { ChangeFeed } from './cache/change-feed.ts';
+import { OwnFeedProgress, SharedFeedProgress } from './cache/feed-progress.ts';
 import { MetadataCache } from './cache/metadata-cache.ts';
+import { SharedChanges } from './cache/shared-changes.ts';
 import { Freshness, TreeCache } from './cache/tree-cache.ts';
+import { createChangeLog } from './change-log.ts';
 import { Announcer, type Changes } from './changes.ts';
 import type { BlockCache } from './content/block-cache.ts';
 import { createContentReader } from './content/content-reader.ts';
-import type { Files, NameSearch, Thumbnails } from './files.ts';
+import type { ChangeLog, Files, NameSearch, Thumbnails } from './files.ts';
+import { Gateways } from './gateways.ts';
 import type { History } from './history.ts';
 import type { JournalLimits } from './journal/capacity.ts';
 import { type JournalDepth, openWriteBack, type PendingWrites } from './journal/write-back.ts';
-import { LocalFiles } from './local-files.ts';
+import { LocalFiles, type LocalFilesPolicy } from './local-files.ts';
 import { ModifiedTimes } from './modified-times.ts';
 import { createNameSearch } from './name-search.ts';
 import { isDoubtful, isWaiting, isWithinWaiting } from './names.ts';
@@ -27,10 +31,12 @@ import { type Spool, writeSpooled } from './spool/spool.ts';
 import { StateCollector } from './state-collector.ts';
 import { createThumbnails } from './thumbnails.ts';
 import { FileHistory } from './tree/file-history.ts';
+import { FolderRelocator } from './tree/folder-relocator.ts';
 import { IntentLog } from './tree/intent-log.ts';
 import { KeptState } from './tree/kept-state.ts';
 import { LocalMover } from './tree/local-mover.ts';
 import { Mover } from './tree/mover.ts';
+import { OtherReplacements } from './tree/other-replacements.ts';
 import { PlaceholderCommitter } from './tree/placeholder-committer.ts';
 import { Recovery } from './tree/recovery.ts';
 import { RelocationIntents } from './tree/relocation-intents.ts';
@@ -50,8 +56,8 @@ export interface DriveOptions {
   readonly deletePolicy: DeletePolicy;
   /** Spools bodies while the service is slow. Without it clients wait. */
   readonly spool?: Spool;
-  /** Whether files of desktop systems (`.DS_Store`, `._*`) are kept on this machine; default: on. */
-  readonly keepsLocalFiles?: boolean;
+  /** What is done with files of desktop systems (`.DS_Store`, `._*`); default: `keep`. */
+  readonly localFilesPolicy?: LocalFilesPolicy;
   /** How long a placeholder waits for its body, in ms. */
   readonly placeholderMs?: number;
   /** The journal of write-back mode: a write is acknowledged once it is there, and sent to the service afterwards. */
@@ -63,7 +69,14 @@ export interface DriveOptions {
   readonly feedEveryMs?: number;
   /** Maximum size of the metadata cache, in bytes. */
   readonly metadataBytesMax?: number;
+  /**
+   * Whether requests wait until they see what other gateways have acknowledged (`strict`, the default), or may be late by a
+   * moment (`feed`).
+   */
+  readonly coherence?: Coherence;
 }
+
+export type Coherence = 'strict' | 'feed';
 
 export interface DriveStatus {
   /** Whether the service reports changes as they happen. */
@@ -77,6 +90,12 @@ export interface OpenDrive extends Files, NameSearch, Thumbnails {
   /** The state for the protocol layer. */
   readonly state: DriveState;
   readonly changes: Changes;
+  readonly changeLog: ChangeLog;
+  /**
+   * Resolves when reads show whatever another gateway of the drive has acknowledged until now. `undefined`: there is no
+   * other, or reads may be late.
+   */
+  readonly catchUp: (() => Promise<void>) | undefined;
   status(): DriveStatus;
   /** The pending writes one by one; `undefined` without a journal. */
   readonly pending: PendingWrites | undefined;
@@ -107,6 +126,12 @@ const FEED_EVERY_MS = 600;
 /** Size of the metadata cache, in bytes: about 100,000 entries. */
 const METADATA_BYTES_MAX = 64 * 1024 * 1024;
 
+/** How often the changes of other gateways are read, in ms, while no request reads them. */
+const READ_OTHERS_EVERY_MS = 1_000;
+
+/** The same if no request ever reads them. */
+const READ_OTHERS_OFTEN_EVERY_MS = 250;
+
 /** Opens one drive of the storage service. Starts calls to the service, but waits for none of them. */
 export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const { remote: unguarded, state, clock, log } = options;
@@ -116,13 +141,19 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const callLocks = new PathLocks();
   const remote = guardRemote(unguarded, callLocks);
   const times = new ModifiedTimes(state.times);
-  const localFiles = new LocalFiles(state.localFiles, clock, options.keepsLocalFiles ?? true);
+  const localFiles = new LocalFiles(state.localFiles, clock, options.localFilesPolicy ?? 'keep');
   const changes = new Announcer();
+  const gateways = new Gateways(state.gatewayLeases, clock);
   const quota = new QuotaCache(remote, clock, log);
   const collector = new StateCollector({ remote, state, clock, log });
 
   const freshness = new Freshness(clock, options.staleMs ?? STALE_MS);
   const treeCache = new TreeCache(clock, options.metadataBytesMax ?? METADATA_BYTES_MAX, freshness);
+  const { changeStream: stream } = state;
+  const isStrict = options.coherence !== 'feed';
+  const everyMs = isStrict ? READ_OTHERS_EVERY_MS : READ_OTHERS_OFTEN_EVERY_MS;
+  const shared = stream && new SharedChanges({ stream, freshness, clock, log, everyMs });
+  const catchUp = shared && isStrict ? () => shared.catchUp() : undefined;
   const metadata = new MetadataCache({
     remote,
     availability,
@@ -134,13 +165,20 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     onGone: (ids) => void collector.suspect(ids).catch(() => {}),
     meter: options.meter ?? silentMeter,
     changes,
+    shared,
+    afterAnswer: catchUp,
   });
+  const progress =
+    shared && stream
+      ? new SharedFeedProgress(stream.feed, shared, clock)
+      : new OwnFeedProgress(metadata, clock);
   const feedEveryMs = options.feedEveryMs ?? FEED_EVERY_MS;
-  const feed = new ChangeFeed({ remote, listener: metadata, freshness, clock, log, everyMs: feedEveryMs });
+  const feed = new ChangeFeed({ remote, progress, freshness, clock, log, everyMs: feedEveryMs });
 
   const committer = new PlaceholderCommitter({ remote, state, metadata, locks, log });
   const placeholders = new Placeholders({
     store: state.placeholders,
+    gateways,
     clock,
     log,
     commit: (placeholder) => committer.commit(placeholder),
@@ -157,16 +195,25 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     policy: options.deletePolicy,
   });
   const { replacements } = state;
-  const recovery = new Recovery({ remote: unguarded, replacements, metadata, locks, callLocks, clock, log });
-  const replacer = new Replacer({ remote: unguarded, replacements, callLocks, recovery, log });
+  const others = new OtherReplacements({
+    ...{ metadata, callLocks },
+    catchUp: shared && (() => shared.catchUp()),
+  });
+  const recovery = new Recovery({
+    ...{ remote: unguarded, replacements, metadata, locks, callLocks, gateways, others, shared, clock, log },
+  });
+  const replacer = new Replacer({
+    ...{ remote: unguarded, replacements, callLocks, recovery, gateways, shared, log },
+  });
+  const folderRelocator = new FolderRelocator({ others, replacements, recovery, gateways });
   const keptState = new KeptState({ state, times, metadata, reader });
-  const intentLog = new IntentLog({ state, metadata, localFiles, keptState, locks, clock, log });
-  const intents = new RelocationIntents({ localFiles: state.localFiles, metadata, keptState });
+  const intentLog = new IntentLog({ state, metadata, localFiles, keptState, locks, gateways, clock, log });
+  const intents = new RelocationIntents({ localFiles: state.localFiles, metadata, keptState, gateways });
   const { properties } = state;
   const localMover = new LocalMover({ properties, localFiles, locks, reader, writer, remover });
   const mover = new Mover({
     ...{ remote, metadata, placeholders, times, locks, reader, log },
-    ...{ remover, replacer, intentLog, intents, localMover },
+    ...{ remover, replacer, folderRelocator, intentLog, intents, localMover },
   });
   const history = new FileHistory({
     ...{ remote, metadata, localFiles, placeholders, content, reader, times, locks, quota },
@@ -178,19 +225,23 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const thumbnails = createThumbnails({ remote, files: tree, localFiles });
 
   for (const root of await times.applyTo([treeCache.root])) treeCache.adorn(root);
+  await shared?.start(metadata, others);
   feed.start();
   collector.start();
-  await recovery
-    .open()
-    .catch((error) =>
-      log.error('cannot read which moves and copies a kill interrupted', { reason: String(error) }),
-    );
-  await intentLog
-    .open()
-    .catch((error) =>
-      log.error('cannot read which moved or copied files still lack properties', { reason: String(error) }),
-    );
-  await placeholders.start();
+  placeholders.start();
+  await gateways.start(async () => {
+    await recovery
+      .takeOver()
+      .catch((error) =>
+        log.error('cannot read which moves and copies a kill interrupted', { reason: String(error) }),
+      );
+    await intentLog
+      .takeOver()
+      .catch((error) =>
+        log.error('cannot read which moved or copied files still lack properties', { reason: String(error) }),
+      );
+    await placeholders.takeOver();
+  });
   const writeBack =
     options.journal &&
     (await openWriteBack({
@@ -214,6 +265,11 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       ...(options.journalLimits && { limits: options.journalLimits }),
     }));
   const shownState = writeBack?.state ?? state;
+  const changeLog = createChangeLog({
+    ...{ remote, feed, metadata, localFiles, placeholders },
+    pendingBelow: (folder) => writeBack?.revisionsBelow(folder) ?? new Map(),
+    secret: () => state.secret(),
+  });
   return {
     ...(writeBack?.files ?? { ...tree, write: writeSpooled(tree.write, options.spool) }),
     ...(writeBack?.nameSearch ?? nameSearch),
@@ -221,6 +277,8 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     ...(writeBack?.thumbnails ?? thumbnails),
     state: { ...shownState, locks: changes.locks(shownState.locks) },
     changes,
+    changeLog,
+    catchUp,
     pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },
     status: () => ({
@@ -241,6 +299,8 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       await collector.close();
       await metadata.prefetch.close();
       await feed.close();
+      await shared?.close();
+      await gateways.close();
     },
   };
 }

@@ -147,7 +147,10 @@ export interface Files {
   shareLink(path: Path, settings: LinkSettings): Promise<SharedLink>;
   /** Revokes the link, if there is one. */
   unshareLink(path: Path): Promise<void>;
-  /** Returns the links of exactly `path`, or without a path those of all entries of the drive. Throws `not-found`. */
+  /**
+   * Returns the links of exactly `path`, or without a path those of all entries of the drive, in whose paths the names of
+   * folders may be in another letter case. Throws `not-found`.
+   */
   sharedLinks(path: Path | undefined, signal?: AbortSignal): Promise<readonly LinkedEntry[]>;
   /** Creates a shared link. Throws `exists` when there is one, `unsupported` with the service's reason. */
   createLink(path: Path, settings: LinkSettings): Promise<SharedLink>;
@@ -164,6 +167,35 @@ export interface NameSearch {
    * `cursor`: the page after another one. The service's index may lag behind changes made elsewhere.
    */
   search(query: string, cursor: string | undefined, signal?: AbortSignal): Promise<SearchPage>;
+}
+
+/** The changes of a drive since an earlier moment. */
+export interface LoggedChanges {
+  /** The paths below the folder at which an entry appeared, changed or disappeared. */
+  readonly changed: readonly Path[];
+  /** Those of `changed` at which something was deleted, whatever is there now. */
+  readonly deleted: readonly Path[];
+  /** The position after these changes. */
+  readonly position: string;
+}
+
+/** Tells what has changed since an earlier moment, also after a restart. Every failure is a `FileError`. */
+export interface ChangeLog {
+  /**
+   * Returns the position after all changes so far at and below `folder`, and resolves when reads of the drive show all of
+   * them. A position is opaque, and valid for this drive and this folder alone.
+   */
+  position(folder: Path, signal: AbortSignal): Promise<string>;
+  /**
+   * Returns the changes since `position`, and resolves when reads of the drive show all of them. Returns `undefined` if the
+   * position is not one of `folder`, or is not valid any more.
+   */
+  since(folder: Path, position: string, signal: AbortSignal): Promise<LoggedChanges | undefined>;
+  /**
+   * Returns the revisions, by path, of the entries below `folder` that only davgate has: local files, placeholders and
+   * pending writes. Their changes are not in the log. Also entries whose folder has disappeared.
+   */
+  unlogged(folder: Path): Promise<ReadonlyMap<Path, string>>;
 }
 
 /** Makes small images. Every failure is a `FileError`. */

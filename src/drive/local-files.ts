@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AroundCommit } from '../api/remote.ts';
-import { LOCAL_FILE_BYTES_MAX, type LocalFile, type LocalFileStore } from '../state/local-files.ts';
+import type { LocalFile, LocalFileStore } from '../state/local-files.ts';
 import type { Clock } from '../util/clock.ts';
 import { nameOf, type Path } from '../util/path.ts';
 import type { ByteRange } from '../util/ranges.ts';
@@ -17,6 +17,12 @@ const FOLDER_REV = 'aside-folder';
 const NOTHING = new Uint8Array(0);
 
 /**
+ * What a drive does with local files: `keep` refuses one that is too large, `drop` accepts it and stores nothing of it,
+ * and `send` knows no local files and sends them to the service like all others.
+ */
+export type LocalFilesPolicy = 'keep' | 'drop' | 'send';
+
+/**
  * Local files: what desktop systems leave in every folder (`.DS_Store`, `._*`, `Thumbs.db`), and folders like `.Trashes`
  * with everything below. They are kept on this machine and never sent to the service.
  */
@@ -30,18 +36,27 @@ export class LocalFiles {
   /** Returns the local files directly in a folder. */
   readonly in: LocalFileStore['in'];
 
+  /** Returns the local files at a path and below. */
+  readonly within: LocalFileStore['within'];
+
+  /** Maximum size of a local file, in bytes. */
+  readonly fileBytesMax: number;
+
   constructor(
     private readonly store: LocalFileStore,
     private readonly clock: Clock,
-    private readonly isOn: boolean,
+    private readonly policy: LocalFilesPolicy,
   ) {
+    const isOn = policy !== 'send';
+    this.fileBytesMax = store.fileBytesMax;
     this.owns = isOn ? isWithinLitter : () => false;
     this.in = isOn ? store.in : async () => [];
+    this.within = isOn ? store.within : async () => [];
   }
 
   /** Whether an entry called `name` is a local file, whatever folder it is in. */
   ownsName(name: string): boolean {
-    return this.isOn && isLitter(name);
+    return this.policy !== 'send' && isLitter(name);
   }
 
   async stat(path: Path): Promise<Entry | undefined> {
@@ -65,11 +80,18 @@ export class LocalFiles {
     options: WriteOptions,
     aroundCommit: AroundCommit,
   ): Promise<Written> {
-    const content = await contentOf(path, body, options.sizeBytes);
-    return aroundCommit(() => this.#keep(path, content, options));
+    const { content, sizeBytes } = await received(body, this.fileBytesMax, this.policy === 'drop');
+    if (!content && this.policy !== 'drop')
+      throw new FileError(
+        'too-large',
+        `${path} is a local file and may have at most ${this.fileBytesMax} bytes`,
+      );
+    if (options.sizeBytes !== undefined && options.sizeBytes !== sizeBytes)
+      throw new FileError('incomplete', `${path}: ${sizeBytes} of ${options.sizeBytes} bytes arrived`);
+    return aroundCommit(() => this.#replace(path, { content, sizeBytes }, options));
   }
 
-  #keep(path: Path, content: Uint8Array, options: WriteOptions): Promise<Written> {
+  #replace(path: Path, { content, sizeBytes }: Received, options: WriteOptions): Promise<Written> {
     return this.#alone(async () => {
       const old = await this.stat(path);
       if (old?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
@@ -79,9 +101,10 @@ export class LocalFiles {
         id: old?.id ?? newId(),
         rev: `aside-${randomUUID()}`,
         modifiedMs: options.modifiedMs ?? this.clock.now(),
-        sizeBytes: content.byteLength,
+        sizeBytes,
       };
-      await this.store.put(file, content);
+      // The client believes that its old content is gone.
+      await (content ? this.store.put(file, content) : this.store.forget(path));
       return { entry: localEntry(file), created: old === undefined };
     });
   }
@@ -145,23 +168,26 @@ function folderOf({ path, id, modifiedMs }: LocalFile): FolderEntry {
   return { kind: 'folder', id, path, name: nameOf(path), modifiedMs };
 }
 
-async function contentOf(
-  path: Path,
+/** A body that has arrived. */
+interface Received {
+  /** `undefined` if it is too large. */
+  readonly content: Uint8Array | undefined;
+  readonly sizeBytes: number;
+}
+
+/** Reads a body, of one with more than `bytesMax` only the beginning unless `toItsEnd`. Holds at most `bytesMax` bytes. */
+async function received(
   body: AsyncIterable<Uint8Array>,
-  announcedBytes: number | undefined,
-): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+  bytesMax: number,
+  toItsEnd: boolean,
+): Promise<Received> {
+  let chunks: Uint8Array[] | undefined = [];
   let sizeBytes = 0;
   for await (const chunk of body) {
     sizeBytes += chunk.byteLength;
-    if (sizeBytes > LOCAL_FILE_BYTES_MAX)
-      throw new FileError(
-        'too-large',
-        `${path} is a local file and may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
-      );
-    chunks.push(chunk);
+    if (sizeBytes > bytesMax) chunks = undefined;
+    if (!chunks && !toItsEnd) break;
+    chunks?.push(chunk);
   }
-  if (announcedBytes !== undefined && announcedBytes !== sizeBytes)
-    throw new FileError('incomplete', `${path}: ${sizeBytes} of ${announcedBytes} bytes arrived`);
-  return Buffer.concat(chunks);
+  return { content: chunks && Buffer.concat(chunks), sizeBytes };
 }

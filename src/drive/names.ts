@@ -65,10 +65,13 @@ export function isWithinWaiting(path: Path): boolean {
 }
 
 /**
- * Returns whether the service may refuse the name of `path` (service-api.md §9.1). Then a write waits for the service
- * before it is acknowledged.
+ * Returns whether the service may refuse the name of `path` (service-api.md §9.1), also because its form there is longer
+ * (`api/wire-names.ts`). Then a write waits for the service before it is acknowledged.
  */
 export function isDoubtful(path: Path): boolean {
   const name = nameOf(path);
-  return name.length > 255 || /[\\\p{Cc}]|\s$|^\.dropbox|\p{Extended_Pictographic}/u.test(name);
+  return (
+    name.length > 255 ||
+    /[\\\p{Cc}\u201b\uff3c\u2420\u2421]|\s$|^\.dropbox|\p{Extended_Pictographic}/u.test(name)
+  );
 }

@@ -6,9 +6,11 @@ import type { Log } from '../util/log.ts';
 import { keyOf, nameOf, type Path, ROOT, relocate } from '../util/path.ts';
 import { Alarm, retryPauseMs } from '../util/wait.ts';
 import type { FileEntry } from './files.ts';
+import type { Gateways } from './gateways.ts';
 
 export interface PlaceholdersOptions {
   readonly store: PlaceholderStore;
+  readonly gateways: Pick<Gateways, 'own' | 'inherits'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Commits the empty file. Returns whether the placeholder can be removed. */
@@ -72,10 +74,10 @@ export class Placeholders {
   }
 
   /** Stores `placeholder`, new or changed, and postpones its commit to `waitMs` from now. */
-  async keep(placeholder: Omit<Placeholder, 'untilMs'>, waitMs: number): Promise<FileEntry> {
-    const { store, clock } = this.options;
+  async keep(placeholder: Omit<Placeholder, 'untilMs' | 'owner'>, waitMs: number): Promise<FileEntry> {
+    const { store, clock, gateways } = this.options;
     const until = instantIn(clock, waitMs);
-    await store.put({ ...placeholder, untilMs: clock.now() + waitMs });
+    await store.put({ ...placeholder, untilMs: clock.now() + waitMs, owner: gateways.own });
     this.#due.set(keyOf(placeholder.path), { path: placeholder.path, until });
     this.#alarm.ring();
     this.options.announce?.(placeholder.path);
@@ -133,10 +135,19 @@ export class Placeholders {
     await Promise.all(placeholders.map((placeholder) => this.commit(placeholder.path)));
   }
 
-  /** Starts to commit placeholders as they become due; those of an earlier run are due at once. */
-  async start(): Promise<void> {
-    for (const { path } of await this.within(ROOT)) this.#due.set(keyOf(path), { path, until: LONG_AGO });
+  /** Starts to commit placeholders as they become due. */
+  start(): void {
     this.#running = this.#run(this.#stop.signal);
+  }
+
+  /** Makes the placeholders of an earlier run, and those of gateways that were killed, due at once. */
+  async takeOver(): Promise<void> {
+    for (const { path, owner } of await this.within(ROOT)) {
+      const key = keyOf(path);
+      if (this.#due.has(key) || !this.options.gateways.inherits(owner)) continue;
+      this.#due.set(key, { path, until: LONG_AGO });
+      this.#alarm.ring();
+    }
   }
 
   /** Tries once to commit all placeholders. Those that remain are committed after the next start. */
@@ -190,7 +201,12 @@ export class Placeholders {
 }
 
 /** Returns the entry that clients see of a placeholder. */
-export function placeholderEntry({ path, id, rev, modifiedMs }: Omit<Placeholder, 'untilMs'>): FileEntry {
+export function placeholderEntry({
+  path,
+  id,
+  rev,
+  modifiedMs,
+}: Omit<Placeholder, 'untilMs' | 'owner'>): FileEntry {
   const name = nameOf(path);
   return { kind: 'file', id, path, name, rev, sizeBytes: 0, modifiedMs, committedMs: modifiedMs };
 }

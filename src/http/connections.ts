@@ -1,9 +1,10 @@
 import type { Server } from 'node:http';
+import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { type Clock, type Instant, instantIn, LONG_AGO } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Networks, neighborhoodOf, plainAddress, UNIX_PEER } from '../util/networks.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Refusal } from './exchange.ts';
 import type { ListenerLimits } from './limits.ts';
 
 /** How long the log is silent about connections over the limit after one line, in ms: a flood must not flood the log. */
@@ -17,10 +18,14 @@ export class Connection {
   isRefused = false;
   /** Whether one of its requests had valid credentials. */
   isAuthenticated = false;
+  /** Whether one of its requests has ended. */
+  hasServed = false;
   /** Time at which its last request ended. */
   idleSince: Instant;
   /** The socket that carries HTTP: with TLS not the accepted one. */
   socket: Socket;
+  /** Present if it speaks HTTP/2. */
+  session: Pick<Http2Session, 'close' | 'closed'> | undefined;
   readonly address: string;
   /** The network in which the client can change its address; the limit for one client counts in it. */
   readonly client: string;
@@ -36,6 +41,20 @@ export class Connection {
     this.client = neighborhoodOf(this.address);
     this.isProxy = proxies.has(this.address);
     this.idleSince = now;
+  }
+
+  /**
+   * Tells an HTTP/2 client that this connection takes no new request, and ends it after those under way. Resolves when all
+   * is sent.
+   */
+  endSession(): Promise<void> | undefined {
+    if (!this.session) return undefined;
+    this.session.close();
+    const { socket } = this;
+    return new Promise((resolve) => {
+      if (socket.writableFinished || socket.destroyed) resolve();
+      for (const event of ['finish', 'close']) socket.once(event, resolve);
+    });
   }
 
   destroy(): void {
@@ -97,6 +116,28 @@ export class Connections {
     return connection && this.#open.has(connection) ? connection : undefined;
   }
 
+  /** Lets `of` find `connection` by the socket of one of its HTTP/2 streams. */
+  addStream(socket: object, connection: Connection): void {
+    this.#bySocket.set(socket, connection);
+  }
+
+  /**
+   * Refuses one more request over HTTP/2 if its client, or all together, have as many under way as they may have connections:
+   * over HTTP/1.1 each of them would need one.
+   */
+  refusalFor(connection: Connection): Refusal | undefined {
+    const { connectionsMax, connectionsPerAddressMax } = this.#options.limits;
+    let running = 0;
+    for (const { exchanges } of this.#ofClient(connection)) running += exchanges.size;
+    if (this.#running.size < connectionsMax && (running < connectionsPerAddressMax || connection.isProxy))
+      return undefined;
+    return {
+      status: 503,
+      text: 'Too many requests at once; wait for some of them.',
+      headers: { 'Retry-After': 1 },
+    };
+  }
+
   begin(connection: Connection, exchange: Exchange): void {
     connection.exchanges.add(exchange);
     this.#idle.delete(connection);
@@ -107,6 +148,7 @@ export class Connections {
     this.#running.delete(exchange);
     connection.exchanges.delete(exchange);
     connection.isAuthenticated ||= exchange.principal !== undefined;
+    connection.hasServed = true;
     if (connection.exchanges.size > 0 || !this.#open.has(connection)) return;
     connection.idleSince = this.#options.clock.instant();
     this.#idle.add(connection);

@@ -5,7 +5,8 @@ import type { Log } from '../util/log.ts';
 import { createLru } from '../util/lru.ts';
 import { LoginUnavailable } from './auth-url.ts';
 import { type Login, parseBasic } from './basic-login.ts';
-import { GuessCounter, PasswordGate } from './password-gate.ts';
+import { guessesInMemory } from './guess-counter.ts';
+import { PasswordGate } from './password-gate.ts';
 import { checkPasswordHash, PasswordHashError, verifyPassword } from './passwords.ts';
 
 /** A user who may log in. */
@@ -42,7 +43,13 @@ export type CheckLogin = (
 /** The address that sends credentials, and the maximum delay of the answer in ms, if shorter than usual. */
 interface Client {
   readonly address: string;
-  readonly delayMsMax: number | undefined;
+  readonly delayMsMax?: number;
+}
+
+/** An `Authorization` header, and the digest by which its result is remembered. */
+interface DigestedLogin {
+  readonly authorization: string;
+  readonly digest: string;
 }
 
 /** Credentials that were right, and until when they are remembered. */
@@ -117,6 +124,8 @@ export class Credentials {
   readonly #checkAppPassword: CheckAppPassword | undefined;
   /** Keys the digests of remembered credentials, so that they are of no use outside this process. */
   readonly #key = randomBytes(32).toString('base64');
+  /** The last header of each connection: a client repeats it in each request, and a digest takes longer than the rest. */
+  readonly #digests = new WeakMap<object, DigestedLogin>();
   readonly #right = createLru<RightLogin>(KNOWN_MAX);
   readonly #wrong = createLru<{ readonly until: Instant }>(KNOWN_MAX);
   readonly #running = new Map<string, Promise<LoginResult>>();
@@ -127,8 +136,8 @@ export class Credentials {
     this.#users = byName(users);
     this.#clock = clock;
     this.#log = log;
-    const guesses = new GuessCounter(clock, LONGEST_WAIT_MS);
-    const options = { clock, longestWaitMs: LONGEST_WAIT_MS, delayMsMax: DELAY_MS_MAX, closing, guesses };
+    const guesses = guessesInMemory(clock, LONGEST_WAIT_MS);
+    const options = { clock, guesses, delayMsMax: DELAY_MS_MAX, closing };
     this.#gate = new PasswordGate(options);
     this.#checkAppPassword = checks.checkAppPassword;
     this.#external = checks.checkLogin && {
@@ -161,21 +170,20 @@ export class Credentials {
   }
 
   /**
-   * Checks an `Authorization` header from `address`. The first check costs a password hash; later ones a digest, and are
-   * answered at once.
+   * Checks an `Authorization` header from `address`. The first check costs a password hash, the first one on a connection a
+   * digest; later ones cost a comparison, and are answered at once.
    */
   check(
     authorization: string | undefined,
     address: string,
-    delayMsMax?: number,
+    connection: object,
   ): LoginResult | Promise<LoginResult> {
     if (authorization === undefined) return 'unauthorized';
-    const key = hash('sha256', this.#key + authorization, 'base64');
-    return (
-      this.#remembered(key) ??
-      this.#running.get(key) ??
-      this.#start(key, authorization, { address, delayMsMax })
-    );
+    const last = this.#digests.get(connection);
+    if (last?.authorization === authorization) return this.#checkDigest(last, { address });
+    const digested = this.#digestOf(authorization);
+    this.#digests.set(connection, digested);
+    return this.#checkDigest(digested, { address });
   }
 
   /**
@@ -189,7 +197,17 @@ export class Credentials {
     delayMsMax: number,
   ): LoginResult | Promise<LoginResult> {
     const authorization = `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
-    return this.check(authorization, address, delayMsMax);
+    return this.#checkDigest(this.#digestOf(authorization), { address, delayMsMax });
+  }
+
+  #digestOf(authorization: string): DigestedLogin {
+    return { authorization, digest: hash('sha256', this.#key + authorization, 'base64') };
+  }
+
+  #checkDigest({ authorization, digest }: DigestedLogin, client: Client): LoginResult | Promise<LoginResult> {
+    return (
+      this.#remembered(digest) ?? this.#running.get(digest) ?? this.#start(digest, authorization, client)
+    );
   }
 
   #remembered(key: string): LoginResult | undefined {

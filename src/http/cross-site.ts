@@ -3,7 +3,8 @@ import { isIP } from 'node:net';
 import type { Exchange, Refusal } from './exchange.ts';
 
 /** Methods and headers that an allowed page may use. */
-const METHODS = 'COPY, DELETE, GET, HEAD, LOCK, MKCOL, MOVE, OPTIONS, PROPFIND, PROPPATCH, PUT, UNLOCK';
+const METHODS =
+  'COPY, DELETE, GET, HEAD, LOCK, MKCOL, MOVE, OPTIONS, PATCH, PROPFIND, PROPPATCH, PUT, UNLOCK';
 const READABLE_HEADERS =
   'Accept-Ranges, Allow, Content-Length, Content-Range, DAV, ETag, Last-Modified, Location, Lock-Token';
 

@@ -9,6 +9,8 @@ export class Drain {
   readonly #connections: Connections;
   readonly #log: Log;
   readonly #closing = new AbortController();
+  /** Whether `announce` or `close` has been called. */
+  isAnnounced = false;
   /** Whether `close` has been called. */
   isOn = false;
   #allEnded: (() => void)[] = [];
@@ -32,6 +34,15 @@ export class Drain {
     if (this.#connections.running.size === 0) for (const ended of this.#allEnded.splice(0)) ended();
   }
 
+  /**
+   * Closes each HTTP/1.1 connection after its next answer, so that load balancers and clients connect to another gateway.
+   * Everything else goes on.
+   */
+  announce(): void {
+    this.isAnnounced = true;
+    for (const { response } of this.#connections.running) response.shouldKeepAlive = false;
+  }
+
   /** Closes the server once. The first call's `over` ends the running exchanges. */
   close(over: AbortSignal): Promise<void> {
     this.isOn = true;
@@ -47,10 +58,13 @@ export class Drain {
 
   async #close(over: AbortSignal): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const { response } of this.#connections.running) response.shouldKeepAlive = false;
+    this.announce();
+    // HTTP/2 clients learn that their connection takes no new request. It ends with the last answer.
+    const sent = [...this.#connections].flatMap((connection) => connection.endSession() ?? []);
     const { running } = this.#connections;
     if (!(await endsBefore(over, this.ended())))
       this.#log.warn('requests cut off at the end of the grace period', { requests: running.size });
+    await endsBefore(over, Promise.all(sent));
     // These are idle, or the grace period is over.
     for (const connection of this.#connections) connection.destroy();
     await closed;

@@ -3,6 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerRe
 import { onAbort } from '../util/abort.ts';
 import { type BasePath, partAbove } from '../util/base-path.ts';
 import type { Clock, Instant } from '../util/clock.ts';
+import { type ContentCoding, codingFor } from '../util/content-coding.ts';
 import { isLoopback } from '../util/networks.ts';
 import type { Pace, Paces } from './bandwidth.ts';
 import type { Forwarded } from './forwarded.ts';
@@ -150,10 +151,9 @@ export class Exchange {
     return this.#gone.signal;
   }
 
-  /** Whether to compress texts: the client takes gzip, and is on another machine (RFC 9110 §12.5.3). */
-  get takesGzip(): boolean {
-    const { 'accept-encoding': accepted = '' } = this.request.headers;
-    return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(accepted)) && !isLoopback(this.address);
+  /** The coding for a text; `undefined` if the client takes none, or is on this machine, where only time counts. */
+  get coding(): ContentCoding | undefined {
+    return isLoopback(this.address) ? undefined : codingFor(this.request.headers);
   }
 
   get isChunked(): boolean {

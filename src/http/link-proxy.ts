@@ -15,8 +15,11 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST']);
 /** Maximum size of a password form, in bytes. */
 const FORM_BYTES_MAX = 16 * 1024;
 
-/** Answers a request that needs no login; `undefined` for any other request. */
-export type OpenRoute = (exchange: Exchange) => Promise<void> | undefined;
+/**
+ * Answers a request that needs no login; `undefined` for any other request. `closing` is aborted when the server takes no new
+ * requests.
+ */
+export type OpenRoute = (exchange: Exchange, closing: AbortSignal) => Promise<void> | undefined;
 
 /**
  * Proxies shared links to the service at `serviceUrl`, which listens on loopback only. The answers pass unchanged, with

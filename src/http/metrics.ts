@@ -37,6 +37,8 @@ export interface Gauges {
   readonly drives: () => readonly DriveGauges[];
   /** Size of the block cache on the disk. */
   readonly blockCacheBytes: () => number;
+  /** Returns the reason why the state of the drives cannot be reached. */
+  readonly stateTrouble: () => string | undefined;
 }
 
 export interface Metrics {
@@ -54,7 +56,7 @@ export interface Metrics {
 
 /** Methods that have a label of their own. All others are `other`, because clients could invent any number of labels. */
 const METHODS: ReadonlySet<string> = new Set(
-  'OPTIONS GET HEAD PUT DELETE MKCOL COPY MOVE PROPFIND PROPPATCH LOCK UNLOCK POST'.split(' '),
+  'OPTIONS GET HEAD PUT PATCH DELETE MKCOL COPY MOVE PROPFIND PROPPATCH LOCK UNLOCK POST'.split(' '),
 );
 
 /** Maximum number of `User-Agent`s whose program is remembered. Real clients have few, and a hostile one makes them up. */
@@ -90,7 +92,7 @@ export function createMetrics(programOf: (userAgent: string) => string): Metrics
     answered(request, status, ms) {
       const method = METHODS.has(request.method ?? '') ? (request.method ?? '') : 'other';
       const client = program(request.headers['user-agent'] ?? '');
-      requests.total.inc({ method, client, status: status ?? 'none' });
+      requests.count({ method, client, status: String(status ?? 'none') });
       requests.seconds.observe({ method, client }, ms / 1000);
     },
     connected: (socket) => traffic.add(socket),
@@ -110,23 +112,33 @@ async function collectProcessMetrics(registry: prometheus.Registry): Promise<voi
 }
 
 function requestMetrics(registry: prometheus.Registry) {
-  const registers = [registry];
-  return {
-    total: new Counter({
+  const totals = new Map<string, { readonly labels: RequestLabels; value: number }>();
+  registry.registerMetric(
+    metricOf({
       name: 'davgate_http_requests_total',
       help: 'Requests of clients by method, program and status; none: the client left before the answer.',
       labelNames: ['method', 'client', 'status'],
-      registers,
+      readings: () => [...totals.values()],
     }),
+  );
+  return {
+    count(labels: RequestLabels) {
+      const key = `${labels.method} ${labels.client} ${labels.status}`;
+      const total = totals.get(key);
+      if (total) total.value += 1;
+      else totals.set(key, { labels, value: 1 });
+    },
     seconds: new Histogram({
       name: 'davgate_http_request_duration_seconds',
       help: 'Time from the head of a request to the end of its answer.',
       labelNames: ['method', 'client'],
       buckets: SECONDS,
-      registers,
+      registers: [registry],
     }),
   };
 }
+
+type RequestLabels = Readonly<Record<'method' | 'client' | 'status', string>>;
 
 /** Creates the metrics that the lower layers count. */
 function createMeter(registry: prometheus.Registry): Meter {
@@ -174,30 +186,52 @@ function createMeter(registry: prometheus.Registry): Meter {
   };
 }
 
+/** Counts in plain numbers, which a scrape reads, because a call of the library takes longer than a lookup. */
 function cacheMetrics(registry: prometheus.Registry): Pick<Meter, 'lookedUp' | 'blockRead' | 'blockKept'> {
-  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Counter({ name, help, labelNames, registers: [registry] });
-  const lookups = counter(
-    'davgate_metadata_lookups_total',
-    'Lookups of entries and listings; hit: answered from the cache, without a call of the service.',
-    ['result'],
+  const counts = { hits: 0, misses: 0, reads: 0, readBytes: 0, kept: 0, keptBytes: 0 };
+  const counter = (name: string, help: string, value: () => number) =>
+    registry.registerMetric(
+      metricOf({ name, help, labelNames: [], readings: () => [{ labels: {}, value: value() }] }),
+    );
+  registry.registerMetric(
+    metricOf({
+      name: 'davgate_metadata_lookups_total',
+      help: 'Lookups of entries and listings; hit: answered from the cache, without a call of the service.',
+      labelNames: ['result'],
+      readings: () => [
+        { labels: { result: 'hit' }, value: counts.hits },
+        { labels: { result: 'miss' }, value: counts.misses },
+      ],
+    }),
   );
-  const reads = counter('davgate_block_cache_hits_total', 'Reads that were answered from the block cache.');
-  const readBytes = counter('davgate_block_cache_hit_bytes_total', 'Bytes read from the block cache.');
-  const kept = counter(
+  counter(
+    'davgate_block_cache_hits_total',
+    'Reads that were answered from the block cache.',
+    () => counts.reads,
+  );
+  counter('davgate_block_cache_hit_bytes_total', 'Bytes read from the block cache.', () => counts.readBytes);
+  counter(
     'davgate_block_cache_stored_total',
     'Blocks that were fetched and stored in the cache.',
+    () => counts.kept,
   );
-  const keptBytes = counter('davgate_block_cache_stored_bytes_total', 'Bytes stored in the block cache.');
+  counter(
+    'davgate_block_cache_stored_bytes_total',
+    'Bytes stored in the block cache.',
+    () => counts.keptBytes,
+  );
   return {
-    lookedUp: (known) => lookups.inc({ result: known ? 'hit' : 'miss' }),
+    lookedUp(known) {
+      if (known) counts.hits += 1;
+      else counts.misses += 1;
+    },
     blockRead(sizeBytes) {
-      reads.inc();
-      readBytes.inc(sizeBytes);
+      counts.reads += 1;
+      counts.readBytes += sizeBytes;
     },
     blockKept(sizeBytes) {
-      kept.inc();
-      keptBytes.inc(sizeBytes);
+      counts.kept += 1;
+      counts.keptBytes += sizeBytes;
     },
   };
 }
@@ -218,7 +252,7 @@ interface Reading {
 
 function readAtScrape(
   registry: prometheus.Registry,
-  { drives, blockCacheBytes }: Gauges,
+  { drives, blockCacheBytes, stateTrouble }: Gauges,
   traffic: Traffic,
 ): void {
   const ofDrives = (name: string, help: string, value: (drive: DriveGauges) => number): Scraped => ({
@@ -267,6 +301,12 @@ function readAtScrape(
       'Files in the lost-and-found folder, refused by the storage service.',
       (drive) => drive.journal.lostFiles,
     ),
+    {
+      name: 'davgate_shared_state_up',
+      help: '1 while the Redis of --redis can be reached; always 1 without it.',
+      labelNames: [],
+      readings: () => [{ labels: {}, value: Number(stateTrouble() === undefined) }],
+    },
     {
       name: 'davgate_api_queue_calls',
       help: 'Calls of the storage service that wait or run, by lane.',

@@ -6,6 +6,9 @@ import { METRICS_CONTENT_TYPE, type Metrics } from './metrics.ts';
 /** The health check's path. It needs no login. */
 export const HEALTH_PATH = '/.davgate/healthz';
 
+/** The path of the readiness check, which tells balancers whether to send requests. It needs no login. */
+const READY_PATH = '/.davgate/readyz';
+
 /** The path that Prometheus scrapes. It lies beside the drive's files: a file `/metrics` stays a file. */
 const METRICS_PATH = '/.davgate/metrics';
 
@@ -15,11 +18,13 @@ export type Health = Readonly<Record<string, string | number | boolean>>;
 /** The facts that a gateway reports to its operator. */
 export interface Monitored {
   readonly health: () => Health;
+  /** Returns the reason why requests cannot be answered now. Everyone may read it. */
+  readonly unreadiness: () => string | undefined;
   readonly metrics: Metrics | undefined;
   readonly isDraining: () => boolean;
 }
 
-/** The answer to a health check or a scrape. */
+/** The answer to a check or a scrape. */
 export interface MonitoringAnswer {
   /** The part that needs no login; `undefined`: a login is needed. */
   readonly open: (() => Promise<void>) | undefined;
@@ -27,13 +32,13 @@ export interface MonitoringAnswer {
 }
 
 /**
- * Returns the answer to a health check or a scrape, and `undefined` for any other request. Details are for this machine
- * and for users with a login, because a web page may ask under a foreign host name. Everyone may know whether the gateway
- * serves: monitors and container platforms ask from addresses and under names that nobody configured.
+ * Returns the answer to a check or a scrape, and `undefined` for any other request. Details are for this machine and for
+ * users with a login, because a web page may ask under a foreign host name. Everyone may know whether the gateway serves:
+ * monitors, balancers and container platforms ask from addresses and under names that nobody configured.
  */
 export function monitoringAnswer(
   exchange: Exchange,
-  { health, metrics, isDraining }: Monitored,
+  { health, unreadiness, metrics, isDraining }: Monitored,
   { needsLogin, hasForeignHost }: { readonly needsLogin: boolean; readonly hasForeignHost: boolean },
 ): MonitoringAnswer | undefined {
   const { request, path, address } = exchange;
@@ -43,6 +48,10 @@ export function monitoringAnswer(
     const whole = () => answerHealth(exchange, isDraining(), health());
     const bare = () => answerHealth(exchange, isDraining(), {});
     return { open: isHere || (!needsLogin && !hasForeignHost) ? whole : bare, whole };
+  }
+  if (path === READY_PATH) {
+    const answer = () => answerReadiness(exchange, isDraining() ? 'draining' : unreadiness());
+    return { open: answer, whole: answer };
   }
   if (path !== METRICS_PATH || !metrics) return undefined;
   const whole = () => answerMetrics(exchange, metrics);
@@ -68,6 +77,12 @@ function isLocal(address: string, { headers }: IncomingMessage): boolean {
 function answerHealth(exchange: Exchange, isDraining: boolean, health: Health): Promise<void> {
   const body = JSON.stringify({ ...health, status: isDraining ? 'draining' : 'ok' });
   return send(exchange, isDraining ? 503 : 200, 'application/json', body);
+}
+
+/** Answers 200 while balancers should send requests. */
+function answerReadiness(exchange: Exchange, reason: string | undefined): Promise<void> {
+  const body = JSON.stringify(reason === undefined ? { status: 'ready' } : { status: 'unready', reason });
+  return send(exchange, reason === undefined ? 200 : 503, 'application/json', body);
 }
 
 async function answerMetrics(exchange: Exchange, metrics: Metrics): Promise<void> {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import { hostname } from 'node:os';
+import type { TLSSocket } from 'node:tls';
 import type { ListenerLimits } from './limits.ts';
 
 /** PEM files. */
@@ -38,8 +39,15 @@ export class CertificateError extends Error {
   override readonly name = 'CertificateError';
 }
 
-/** Creates a Node server that does not listen yet, for HTTPS with `tls`. Throws `CertificateError`. */
-export function createNodeServer(tls: CertificateFiles | undefined, limits: ListenerLimits): Server {
+/**
+ * Creates a Node server that does not listen yet, for HTTPS with `tls`. With `hasHttp2` it offers HTTP/2 too, and leaves such
+ * connections to others. Throws `CertificateError`.
+ */
+export function createNodeServer(
+  tls: CertificateFiles | undefined,
+  limits: ListenerLimits,
+  { hasHttp2 }: { readonly hasHttp2: boolean },
+): Server {
   const options: ServerOptions = {
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersTimeoutMs,
@@ -51,23 +59,46 @@ export function createNodeServer(tls: CertificateFiles | undefined, limits: List
     requireHostHeader: false,
     insecureHTTPParser: false,
   };
-  const server = tls ? secureServer(options, tls, limits) : createServer(options);
+  const server = tls ? secureServer(options, tls, { limits, hasHttp2 }) : createServer(options);
   // Node silently drops fields beyond its limit, perhaps a condition among them; `malformedRefusal` refuses instead.
   server.maxHeadersCount = 0;
   return server;
 }
 
-function secureServer(options: ServerOptions, tls: CertificateFiles, limits: ListenerLimits): TlsServer {
+function secureServer(
+  options: ServerOptions,
+  tls: CertificateFiles,
+  { limits, hasHttp2 }: { readonly limits: ListenerLimits; readonly hasHttp2: boolean },
+): TlsServer {
   const certificate = readCertificate(tls);
-  return usable(tls, () =>
+  const server = usable(tls, () =>
     createTlsServer({
       ...options,
       ...certificate,
       requestCert: tls.clientCaFile !== undefined,
       minVersion: 'TLSv1.2',
       handshakeTimeout: limits.headersTimeoutMs,
+      ALPNProtocols: hasHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'],
     }),
   );
+  if (hasHttp2) leaveHttp2(server);
+  return server;
+}
+
+/**
+ * Takes the connections of HTTP/2 from Node's own listener, which reads HTTP/1.1. Node's `allowHTTP1` of a server for HTTP/2
+ * would ignore the limits and timeouts in `ServerOptions`.
+ */
+function leaveHttp2(server: TlsServer): void {
+  const own = server.listeners('secureConnection');
+  server.removeAllListeners('secureConnection');
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (!isHttp2(socket)) for (const serve of own) serve.call(server, socket);
+  });
+}
+
+export function isHttp2({ alpnProtocol }: TLSSocket): boolean {
+  return alpnProtocol === 'h2';
 }
 
 /**

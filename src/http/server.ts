@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly socket?: SocketAddress | 'systemd' | undefined;
   /** Serves https with these. */
   readonly tls?: CertificateFiles | undefined;
+  /** Whether it speaks HTTP/2 beside HTTP/1.1 to clients with TLS. */
+  readonly hasHttp2?: boolean | undefined;
   readonly limits: ListenerLimits;
   /** Proxies that are believed about a client's address. They are exempt from the limit for one address. */
   readonly proxies: Networks;
@@ -58,6 +60,8 @@ export interface HttpServer {
   readonly port: number;
   /** Address with a slash at the end; names this machine when the server listens on all its addresses. */
   readonly url: string;
+  /** Ends each HTTP/1.1 connection with its next answer from now on; new connections are still taken. */
+  announceClose(): void;
   /**
    * Takes no new connection, lets running requests go on until `over`, and resolves when all connections are closed.
    */
@@ -71,11 +75,17 @@ export interface HttpServer {
 /** Starts a server that hands each well-formed request to `handle`. Throws `ListenError` and `CertificateError`. */
 export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const { tls, limits, proxies, clock, log } = options;
-  const server = createNodeServer(tls, limits);
+  const hasHttp2 = tls !== undefined && options.hasHttp2 === true;
+  const server = createNodeServer(tls, limits, { hasHttp2 });
   const connections = new Connections(server, { isTls: tls !== undefined, limits, proxies, clock, log });
   const headers = options.headers ?? ((): Readonly<Record<string, string>> => ({}));
   const drain = new Drain(server, connections, log);
-  const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
+  const serve = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    expectsContinue: boolean,
+    refusal?: Refusal,
+  ) => {
     const connection = connections.of(request.socket);
     if (!connection || connection.isRefused) return;
     const { address, isProxy } = connection;
@@ -90,9 +100,11 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       clock,
       headers,
     });
-    const malformed = malformedRefusal(request) ?? (forwarded.prefix === undefined ? BAD_PREFIX : undefined);
-    if (malformed) connection.isRefused = true;
-    if (malformed || drain.isOn) response.shouldKeepAlive = false;
+    const malformed =
+      refusal ?? malformedRefusal(request) ?? (forwarded.prefix === undefined ? BAD_PREFIX : undefined);
+    // A stream of HTTP/2 cannot smuggle another request.
+    if (malformed) connection.isRefused = connection.session === undefined;
+    if (malformed || drain.isAnnounced) response.shouldKeepAlive = false;
     connections.begin(connection, exchange);
     try {
       await (malformed ? exchange.refuse(malformed) : options.handle(exchange));
@@ -113,11 +125,16 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const newHeaders = () => headers({ requestId: newRequestId() });
   refuseUnreadable(server, connections, { clock, log, headerBytesMax, headers: newHeaders });
   server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.connected?.(socket));
+  if (hasHttp2) {
+    const { acceptHttp2 } = await import('./http2.ts');
+    acceptHttp2(server, connections, { limits, serve, clock, log, closed: drain.signal });
+  }
   const place = await listenAt(server, options);
   void cutIdleConnections(connections, limits, { clock, log }, drain.signal);
   return {
     port: place?.port ?? 0,
     url: place ? urlOf(place.host, place.port, tls !== undefined) : 'http://localhost/',
+    announceClose: () => drain.announce(),
     close: (over) => drain.close(over),
     replaceCertificate: (files) => replaceCertificate(server, files),
     idle: () => drain.ended(),

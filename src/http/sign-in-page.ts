@@ -1,7 +1,8 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import Negotiator from 'negotiator';
 import { hashSource } from '../util/content-policy.ts';
-import { html, htmlDocument } from '../util/html.ts';
-import { ICON, LOOK } from '../util/look.ts';
+import { type Html, html, htmlDocument } from '../util/html.ts';
+import { ICON, LOOK, type PageLook } from '../util/look.ts';
 
 /**
  * The words of the page. A further language is one more table: the compiler names what is missing. `{0}` is a number or a
@@ -106,22 +107,28 @@ export interface SignInWays {
   readonly provider: { readonly name: string; readonly address: string } | undefined;
 }
 
-/** Scripts never run on the page, and no other page shows it in a frame. */
-export const SIGN_IN_PAGE_HEADERS: Readonly<OutgoingHttpHeaders> = {
-  'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': [
-    "default-src 'none'",
-    `style-src ${hashSource(LOOK)}`,
-    'img-src data:',
-    "base-uri 'none'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'X-Content-Type-Options': 'nosniff',
-  // Browsers hide the origin of a form, which is checked, from a page without a referrer.
-  'Referrer-Policy': 'same-origin',
-  'Cache-Control': 'no-store',
-};
+/** Returns the header of the page. Scripts never run on it, and no other page shows it in a frame. */
+export function signInPageHeaders(
+  look: PageLook,
+  acceptLanguage: string | undefined,
+): Readonly<OutgoingHttpHeaders> {
+  return {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Language': messagesFor(acceptLanguage).language,
+    'Content-Security-Policy': [
+      "default-src 'none'",
+      `style-src ${hashSource(styleOf(look))}`,
+      'img-src data:',
+      "base-uri 'none'",
+      "form-action 'self'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'X-Content-Type-Options': 'nosniff',
+    // Browsers hide the origin of a form, which is checked, from a page without a referrer.
+    'Referrer-Policy': 'same-origin',
+    'Cache-Control': 'no-store',
+  };
+}
 
 /** Returns the status of the page with a problem, or of one that only asks, and how long the person should wait, in seconds. */
 export function statusOf(problem: SignInProblem = 'wrong'): {
@@ -139,6 +146,7 @@ export function statusOf(problem: SignInProblem = 'wrong'): {
 export function signInPage(
   { to, name = '', problem }: SignInPage,
   { formAction, provider }: SignInWays,
+  look: PageLook,
   acceptLanguage: string | undefined,
 ): string {
   const { language, messages } = messagesFor(acceptLanguage);
@@ -165,12 +173,12 @@ ${isOfForm ? alert : undefined}<button class="button primary">${messages.signIn}
 `;
   return htmlDocument({
     language,
-    title: messages.title,
-    style: LOOK,
-    head: html`<link rel="icon" href="${ICON}">\n`,
+    title: look.name === undefined ? messages.title : `${messages.title} – ${look.name}`,
+    style: styleOf(look),
+    head: iconOf(look),
     body: html`<body><main><div class="card">
-${DRIVE_ICON}
-<h1>${messages.title}</h1>
+${look.logo === undefined ? DRIVE_ICON : html`<img class="icon" src="${look.logo}" alt="">`}
+${look.name === undefined ? undefined : html`<p class="brand">${look.name}</p>\n`}<h1>${messages.title}</h1>
 <p>${form ? messages.text : messages.textWithout}</p>
 ${form}${isOfForm ? undefined : alert}${link}</div></main></body>`,
   });
@@ -180,15 +188,23 @@ ${form}${isOfForm ? undefined : alert}${link}</div></main></body>`,
  * Returns a page that goes on to `address` by itself. A browser that followed a link of another site sends no cookie of
  * ours; it does when this page leads it on.
  */
-export function relayPage(address: string, acceptLanguage: string | undefined): string {
+export function relayPage(address: string, look: PageLook, acceptLanguage: string | undefined): string {
   const { language, messages } = messagesFor(acceptLanguage);
   return htmlDocument({
     language,
     title: messages.title,
-    style: LOOK,
-    head: html`<meta http-equiv="refresh" content="0; url=${address}">\n<link rel="icon" href="${ICON}">\n`,
+    style: styleOf(look),
+    head: html`<meta http-equiv="refresh" content="0; url=${address}">\n${iconOf(look)}`,
     body: html`<body><main><div class="card"><a class="button primary" href="${address}">${messages.goOn}</a></div></main></body>`,
   });
+}
+
+function styleOf({ accentStyle }: PageLook): string {
+  return LOOK + accentStyle;
+}
+
+function iconOf({ logo = ICON }: PageLook): Html {
+  return html`<link rel="icon" href="${logo}">\n`;
 }
 
 /** The folder of the page's icon. */
@@ -210,7 +226,7 @@ function filled(message: string, value: string): string {
 }
 
 function messagesFor(acceptLanguage = ''): { readonly language: string; readonly messages: Messages } {
-  const wanted = acceptLanguage.split(',').map((item) => item.trim().slice(0, 2).toLowerCase());
-  const language = wanted.find((tag) => TABLES.has(tag)) ?? 'en';
+  const headers = { 'accept-language': acceptLanguage };
+  const language = new Negotiator({ headers }).language([...TABLES.keys()]) ?? 'en';
   return { language, messages: TABLES.get(language) ?? ENGLISH };
 }

@@ -1,15 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../util/log.ts';
+import type { PageLook } from '../util/look.ts';
 import type { Credentials, User } from './credentials.ts';
 import type { Exchange, Refusal } from './exchange.ts';
 import { csrfTokenOf, isCsrfToken, type Sessions } from './sessions.ts';
 import { BAD_FORM, formOf, isFromOwnPage, localPath, SIGN_IN_PATH } from './sign-in-form.ts';
 import {
   relayPage,
-  SIGN_IN_PAGE_HEADERS,
   type SignInPage,
   type SignInProblem,
   signInPage,
+  signInPageHeaders,
   statusOf,
 } from './sign-in-page.ts';
 
@@ -66,6 +67,7 @@ export interface SignInOptions {
   readonly sessions: Sessions;
   readonly log: Log;
   readonly provider: SignInProvider | undefined;
+  readonly look: PageLook;
 }
 
 /** Lets browsers sign in on a page and stay signed in by a cookie, beside the Basic login of all other programs. */
@@ -112,7 +114,7 @@ export class SignIn {
       const to = exchange.prefix + exchange.target;
       if (request.headers['sec-fetch-site'] === 'cross-site') {
         const address = `${exchange.prefix}${SIGN_IN_PATH}?${new URLSearchParams({ to })}`;
-        return relay(exchange, address, { status: 401, headers: CHALLENGE });
+        return relay(exchange, address, this.options.look, { status: 401, headers: CHALLENGE });
       }
       return this.#showPage(exchange, { to });
     }
@@ -162,7 +164,7 @@ export class SignIn {
     if (!result) return undefined;
     if ('problem' in result) return this.#showPage(exchange, result);
     const headers = this.#start(exchange, result.user, { isFromProvider: true });
-    return relay(exchange, result.to, { status: 200, headers });
+    return relay(exchange, result.to, this.options.look, { status: 200, headers });
   }
 
   /** Starts a session in place of the browser's old one. Returns the header with its cookie. */
@@ -177,10 +179,11 @@ export class SignIn {
 
   /** Asks to sign in. */
   #showPage(exchange: Exchange, page: SignInPage): Promise<void> {
-    const { credentials, provider } = this.options;
+    const { credentials, provider, look } = this.options;
     const { status, waitSeconds } = statusOf(page.problem);
+    const acceptLanguage = exchange.request.headers['accept-language'];
     const headers = {
-      ...SIGN_IN_PAGE_HEADERS,
+      ...signInPageHeaders(look, acceptLanguage),
       ...(status === 401 && CHALLENGE),
       ...(waitSeconds !== undefined && { 'Retry-After': waitSeconds }),
     };
@@ -188,7 +191,7 @@ export class SignIn {
       formAction: credentials.hasPasswords ? exchange.prefix + SIGN_IN_PATH : undefined,
       provider: provider && { name: provider.name, address: exchange.prefix + OIDC_PATH },
     };
-    const body = signInPage(page, ways, exchange.request.headers['accept-language']);
+    const body = signInPage(page, ways, look, acceptLanguage);
     return exchange.answer({ status, headers, body });
   }
 
@@ -230,10 +233,16 @@ const SIGN_IN_AGAIN: Refusal = { status: 401, text: 'Sign in to this davgate.', 
 function relay(
   exchange: Exchange,
   address: string,
+  look: PageLook,
   { status, headers }: { readonly status: number; readonly headers: Readonly<Record<string, string>> },
 ): Promise<void> {
-  const body = relayPage(address, exchange.request.headers['accept-language']);
-  return exchange.answer({ status, headers: { ...SIGN_IN_PAGE_HEADERS, ...headers }, body });
+  const acceptLanguage = exchange.request.headers['accept-language'];
+  const body = relayPage(address, look, acceptLanguage);
+  return exchange.answer({
+    status,
+    headers: { ...signInPageHeaders(look, acceptLanguage), ...headers },
+    body,
+  });
 }
 
 function seeOther(

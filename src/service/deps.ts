@@ -1,25 +1,17 @@
 import type { Clock } from '../util/clock.ts';
 import type { Account } from './accounts/accounts.ts';
+import type { Directory } from './directory/directory.ts';
 import type { Jobs } from './jobs/jobs.ts';
-import type { Links } from './links/links.ts';
 import type { LinkPasswords } from './links/password.ts';
-import type { TemporaryLinks } from './links/temporary-links.ts';
 import type { Previews } from './previews/previews.ts';
-import type { CopyReferences } from './registry/copy-references.ts';
-import type { Registry } from './registry/registry.ts';
-import type { Tags } from './registry/tags.ts';
 import type { WebFiles } from './save-url/web-files.ts';
 import type { Searches } from './search/searches.ts';
 import type { Storage } from './storage/storage.ts';
 
 /** Everything that the API's functions use. The service makes one; fault injection wraps parts of it. */
-export interface ServiceDeps extends Registry {
+export interface ServiceDeps extends Directory {
   readonly storage: Storage;
-  readonly links: Links;
-  readonly tags: Tags;
-  readonly copyReferences: CopyReferences;
   readonly linkPasswords: LinkPasswords;
-  readonly temporaryLinks: TemporaryLinks;
   readonly previews: Previews;
   readonly jobs: Jobs;
   readonly searches: Searches;
@@ -27,8 +19,8 @@ export interface ServiceDeps extends Registry {
   readonly clock: Clock;
   /** Free space on the disk that holds the data, in bytes. */
   readonly freeBytes: () => Promise<number>;
-  /** Returns the account with its paths in its root, and first makes sure that its home exists with the right quota. */
-  readonly accountWithId: (id: string) => Account;
+  /** Returns an account with its paths in its root, and first makes sure that its home exists with the right quota. */
+  readonly withHome: (account: Account) => Promise<Account>;
   /** Makes sure that the folder of a team's member exists. */
   readonly makeTeamFolder: (account: Account) => Promise<void>;
   /** Prefix of shared links' URLs, without a slash at the end. */

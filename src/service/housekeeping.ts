@@ -3,10 +3,13 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Accounts, inRoot } from './accounts/accounts.ts';
 import type { Tokens } from './accounts/tokens.ts';
-import type { Jobs } from './jobs/jobs.ts';
+import type { GuessRows } from './directory/guess-rows.ts';
+import type { ItemRows } from './directory/item-rows.ts';
+import type { Nodes } from './directory/nodes.ts';
+import type { JobRows } from './jobs/job-rows.ts';
 import type { Links } from './links/links.ts';
 import type { TemporaryLinks } from './links/temporary-links.ts';
-import type { ItemRows } from './registry/item-rows.ts';
+import type { SignedInBrowsers } from './oauth/signed-in.ts';
 import type { Storage } from './storage/storage.ts';
 
 /** Pause between two rounds, in ms. Nothing that a round removes is urgent. */
@@ -19,17 +22,20 @@ interface HousekeepingDeps {
   readonly storage: Storage;
   readonly accounts: Accounts;
   readonly tokens: Tokens;
+  readonly signedIn: SignedInBrowsers;
+  readonly guesses: GuessRows;
+  readonly jobRows: JobRows;
+  readonly nodes: Nodes;
   readonly links: Links;
   readonly itemRows: readonly ItemRows[];
   readonly temporaryLinks: TemporaryLinks;
-  readonly jobs: Jobs;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * Removes in the background what is no longer needed: old upload sessions, history, links, tokens and jobs, and what a
- * crash left behind. Runs at the start and then once an hour, until `closing` is aborted. Never rejects.
+ * Removes in the background what is no longer needed: old upload sessions, history, links, tokens, sign-ins, guesses and jobs, and
+ * what a crash left behind. Runs at the start and then once an hour, until `closing` is aborted. Never rejects.
  */
 export async function runHousekeeping(deps: HousekeepingDeps, closing: AbortSignal): Promise<void> {
   const { clock, log } = deps;
@@ -42,11 +48,11 @@ export async function runHousekeeping(deps: HousekeepingDeps, closing: AbortSign
 }
 
 async function tidy(deps: HousekeepingDeps, closing: AbortSignal): Promise<void> {
-  const { storage, tokens, links, temporaryLinks, jobs, clock } = deps;
-  for (const old of [tokens, links, temporaryLinks]) {
-    while (!closing.aborted && old.forgetOld(clock.now(), STEP_ROWS) === STEP_ROWS) await otherCalls();
+  const { storage, tokens, signedIn, guesses, jobRows, nodes, links, temporaryLinks, clock } = deps;
+  for (const old of [tokens, signedIn, guesses, jobRows, nodes, links, temporaryLinks]) {
+    while (!closing.aborted && (await old.forgetOld(clock.now(), STEP_ROWS)) === STEP_ROWS)
+      await otherCalls();
   }
-  jobs.forgetOld();
   await clearHomes(deps, closing);
   await storage.tidy();
   for (const rows of deps.itemRows) await dropRowsOfNothing(rows, deps, closing);
@@ -54,20 +60,20 @@ async function tidy(deps: HousekeepingDeps, closing: AbortSignal): Promise<void>
 
 /** Deletes the files of removed accounts for good, with their history. */
 async function clearHomes({ accounts, storage, log }: HousekeepingDeps, closing: AbortSignal): Promise<void> {
-  for (const namespace of accounts.abandonedHomes()) {
+  for (const namespace of await accounts.abandonedHomes()) {
     // An account that was never used has no namespace yet. A quota of 0 keeps new files out.
-    storage.createNamespace(namespace, 0);
+    await storage.createNamespace(namespace, 0);
     const owner = { namespace, account: '', app: '' };
     const scope = { path: '', recursive: false, includeDeleted: true };
     for (;;) {
-      const { entries } = storage.list(owner, scope, STEP_ROWS);
+      const { entries } = await storage.list(owner, scope, STEP_ROWS);
       for (const { pathDisplay } of entries) {
         if (closing.aborted) return;
         await storage.removeForever(namespace, pathDisplay, undefined);
       }
       if (entries.length === 0) break;
     }
-    accounts.forgetHome(namespace);
+    await accounts.forgetHome(namespace);
     log.info('the files of a removed account are deleted', { namespace });
   }
 }
@@ -79,9 +85,11 @@ async function dropRowsOfNothing(
   closing: AbortSignal,
 ): Promise<void> {
   for (let after = 0; !closing.aborted; ) {
-    const some = rows.all(after, STEP_ROWS);
+    const some = await rows.all(after, STEP_ROWS);
     for (const row of some) {
-      if (!storage.isKnown(inRoot(accounts.withId(row.accountId)).namespace, row.itemId)) rows.forget(row);
+      const account = await accounts.find(row.accountId);
+      // An account that was removed meanwhile has no rows left.
+      if (account && !(await storage.isKnown(inRoot(account).namespace, row.itemId))) await rows.forget(row);
     }
     const last = some.at(-1);
     if (!last || some.length < STEP_ROWS) return;

@@ -33,7 +33,7 @@ export function createRouter(deps: ServiceDeps, faults: Faults, log: Log): Route
     } catch (error) {
       if (error instanceof ClientGone) throw error;
       const answer = failureAnswer(error, calledAs(exchange.path), exchange.requestId);
-      if (!answer) logFault(log, exchange, error);
+      if (!answer || answer.status >= 500) logFault(log, exchange, error);
       return withCors(exchange, withSafety(answer ?? faultAnswer(exchange.requestId)));
     }
   };

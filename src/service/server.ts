@@ -13,24 +13,19 @@ import { addAccount, type Credentials, provision } from './accounts/provision.ts
 import type { Scope } from './accounts/scopes.ts';
 import type { Host } from './api/dispatch.ts';
 import type { ServiceDeps } from './deps.ts';
+import { openSqliteDirectory } from './directory/sqlite/sqlite-directory.ts';
 import { Faults } from './faults/faults.ts';
 import type { FaultSettings } from './faults/switches.ts';
 import { withFaults } from './faults/with-faults.ts';
 import { runHousekeeping } from './housekeeping.ts';
 import { jobsOf } from './jobs/jobs.ts';
-import { linksIn } from './links/links.ts';
 import { linkPasswords } from './links/password.ts';
-import { temporaryLinksIn } from './links/temporary-links.ts';
 import { type Listener, startListener } from './listener.ts';
 import { Previews } from './previews/previews.ts';
-import { copyReferencesIn } from './registry/copy-references.ts';
-import { openDatabase } from './registry/database.ts';
-import { itemRowsIn } from './registry/item-rows.ts';
-import { registryIn } from './registry/registry.ts';
-import { tagsIn } from './registry/tags.ts';
 import { createRouter, ONLY_HOST, type Router } from './router.ts';
 import { WebFiles, type WebFilesOptions } from './save-url/web-files.ts';
 import { searchesOf } from './search/searches.ts';
+import type { BucketAccess } from './storage/blocks/bucket/bucket-address.ts';
 import { withInnerNamespaces } from './storage/inner-namespaces.ts';
 import { openStorage, type StorageOptions } from './storage/open.ts';
 import type { Storage } from './storage/storage.ts';
@@ -38,6 +33,8 @@ import type { Storage } from './storage/storage.ts';
 export interface ServiceOptions {
   /** Directory of all durable data, created if missing. Only one service may use it at a time. */
   readonly dataDirectory: string;
+  /** A bucket for the blocks of files, instead of the data directory. Always the same one from its first use on. */
+  readonly bucket?: BucketAccess;
   /** Port 0 takes any free port. */
   readonly listen: { readonly host: string; readonly port: number };
   /** A second address, for functions that carry file bytes. Without it, one address answers all functions. */
@@ -87,7 +84,7 @@ export interface RunningService {
     purpose: DrivePurpose,
   ): Promise<ReadonlyMap<string, string>>;
   /** Adds an account with an empty home, in a team if one is named. Its address must be new. */
-  addAccount(account: NewAccount, team?: string): Account;
+  addAccount(account: NewAccount, team?: string): Promise<Account>;
   /** Returns an access token for an account, issued to the default account's app. */
   grant(request: GrantRequest): Promise<string>;
   /**
@@ -111,7 +108,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { dataDirectory, clock, log, commitWaitMs } = options;
   const faults = new Faults(options.faults ?? {}, clock);
   const waiting = commitWaitMs === undefined ? {} : { commitWaitMs };
-  const stored = await openStorage({ dataDirectory, clock, log, ...waiting, ...options.steps });
+  const bucket = options.bucket && { bucket: options.bucket };
+  const stored = await openStorage({ dataDirectory, clock, log, ...waiting, ...bucket, ...options.steps });
   try {
     return await serve(options, stored, faults);
   } catch (error) {
@@ -124,9 +122,8 @@ async function serve(options: ServiceOptions, stored: Storage, faults: Faults): 
   const { dataDirectory, clock, log } = options;
   let publicUrl = checkedPublicUrl(options.publicUrl);
   const contentPublicUrl = checkedPublicUrl(options.contentPublicUrl);
-  const database = openDatabase(dataDirectory);
-  const registry = registryIn(database);
-  const { accounts, tokens } = registry;
+  const { directory, close: closeDirectory } = openSqliteDirectory(dataDirectory);
+  const { accounts, tokens } = directory;
   const storage = withInnerNamespaces(stored, teamHomesIn(accounts));
   const withHome = homesIn(storage);
   const closing = new AbortController();
@@ -136,8 +133,8 @@ async function serve(options: ServiceOptions, stored: Storage, faults: Faults): 
     open = resolve;
   });
   const answer: AnswerAt = async (exchange, role) => (await opened)(exchange, hosts[role]);
-  const { base, content } = await startListeners(options, answer).catch((error: unknown) => {
-    database.close();
+  const { base, content } = await startListeners(options, answer).catch(async (error: unknown) => {
+    await closeDirectory();
     throw error;
   });
   const hosts: Readonly<Record<Host['role'], Host>> = {
@@ -146,42 +143,34 @@ async function serve(options: ServiceOptions, stored: Storage, faults: Faults): 
     content: { role: 'content', otherUrl: publicUrl ?? base.publicUrl },
   };
   const previews = new Previews(clock, options.renderProcess);
-  const jobs = jobsOf(clock, log, closing.signal);
+  // This process holds the lock of the data directory, so any other that had jobs has ended.
+  await directory.nodes.endAll(clock.now()).catch((error: unknown) => {
+    log.warn('the leases of earlier processes could not be ended', { error: String(error) });
+  });
+  const jobs = jobsOf({ ...directory, clock, log, closing: closing.signal });
   const webUrl = () => publicUrl ?? base.publicUrl;
   const deps: ServiceDeps = {
     storage,
-    links: linksIn(database),
-    tags: tagsIn(database),
-    copyReferences: copyReferencesIn(database),
-    linkPasswords: linkPasswords(clock, log, closing.signal),
-    temporaryLinks: temporaryLinksIn(database),
-    ...registry,
+    linkPasswords: linkPasswords({ ...directory, clock, log, closing: closing.signal }),
+    ...directory,
     previews,
     jobs,
     searches: searchesOf(),
     webFiles: new WebFiles(clock, log, options.webFiles),
     clock,
     freeBytes: () => freeBytesOf(dataDirectory),
-    accountWithId: (id) => inRoot(withHome(accounts.withId(id))),
+    withHome: async (account) => inRoot(await withHome(account)),
     makeTeamFolder: teamFoldersIn(storage),
     webUrl,
     contentUrl: () => contentPublicUrl ?? webUrl(),
     closing: closing.signal,
   };
   open(createRouter(withFaults(deps, faults), faults, log));
-  const housekeeping = runHousekeeping(
-    {
-      ...deps,
-      accounts,
-      itemRows: (['links', 'tags', 'copy_references'] as const).map((table) => itemRowsIn(database, table)),
-      log,
-    },
-    closing.signal,
-  );
+  const housekeeping = runHousekeeping({ ...deps, log }, closing.signal);
   // Serialised, so that two simultaneous calls do not create everything twice.
   let provisioning: Promise<unknown> = Promise.resolve();
   const provisionOnce = (): Promise<Credentials> => {
-    const next = provisioning.then(() => provision(registry, clock, dataDirectory));
+    const next = provisioning.then(() => provision(directory, clock, dataDirectory));
     provisioning = next.catch(() => undefined);
     return next;
   };
@@ -193,7 +182,7 @@ async function serve(options: ServiceOptions, stored: Storage, faults: Faults): 
     await housekeeping;
     previews.close();
     await provisioning;
-    database.close();
+    await closeDirectory();
     await storage.close();
   }
 
@@ -204,13 +193,13 @@ async function serve(options: ServiceOptions, stored: Storage, faults: Faults): 
     provision: provisionOnce,
     async provisionDrives(drives, purpose) {
       const credentials = await provisionOnce();
-      const needs = { purpose, registry, credentials, dataDirectory, nowMs: clock.now() };
+      const needs = { purpose, directory, credentials, dataDirectory, nowMs: clock.now() };
       return provisionDrives(drives, { ...needs, ...homesOfDrives(storage, withHome) });
     },
     addAccount: (account, team) => addAccount(accounts, account, team),
     async grant({ accountId, scopes, expiresMs }) {
       const { appKey } = await provisionOnce();
-      return tokens.grantAccess(clock.now(), { accountId, appKey, scopes }, expiresMs);
+      return await tokens.grantAccess(clock.now(), { accountId, appKey, scopes }, expiresMs);
     },
     renewCertificate() {
       const { tls } = options;

@@ -26,6 +26,11 @@ export class OtherOwner extends Error {
   override readonly name = 'OtherOwner';
 }
 
+/** Redis may forget the state; `message` says what to set. */
+export class VolatileState extends Error {
+  override readonly name = 'VolatileState';
+}
+
 /** Redis, which keeps the state, fails; `message` names it without its password, and says what to do. */
 export class StateUnavailable extends Error {
   override readonly name = 'StateUnavailable';

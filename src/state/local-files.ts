@@ -9,19 +9,15 @@ export interface LocalFile {
   readonly sizeBytes: number;
 }
 
-/** Maximum size of a local file, in bytes. AppleDouble files with a resource fork are the largest seen. */
-export const LOCAL_FILE_BYTES_MAX = 16 * 1024 * 1024;
-
-/** Maximum size of all local files of a drive, in bytes. Beyond it the oldest are removed. */
-export const LOCAL_FILES_BYTES_MAX = 1024 * 1024 * 1024;
-
-/** A local file is larger than `LOCAL_FILE_BYTES_MAX`; nothing of it is stored. */
+/** A local file is larger than `fileBytesMax`; nothing of it is stored. */
 export class LocalFileTooLarge extends Error {
   override readonly name = 'LocalFileTooLarge';
 }
 
-/** The local files of one drive, by path. Durable. */
+/** The local files of one drive, by path. Durable, but for the oldest, which make room for new ones. */
 export interface LocalFileStore {
+  /** Maximum size of a file, in bytes. */
+  readonly fileBytesMax: number;
   get(path: Path): Promise<LocalFile | undefined>;
   read(path: Path): Promise<Uint8Array | undefined>;
   /** Returns the files directly in `folder`. */

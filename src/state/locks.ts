@@ -11,6 +11,7 @@ export interface Lock {
   /** The user who created it: only this user may use, refresh and release it. */
   readonly principal: string;
   readonly timeoutSeconds: number;
+  /** The end by the clock of the gateway that asks, in ms since 1970. */
   readonly expiresMs: number;
 }
 
@@ -52,8 +53,9 @@ export interface Claimed {
 /**
  * The write locks of one drive (RFC 4918 §6 and §7), and the claims of the requests that are changing it. A granted lock
  * survives a kill of davgate; a power cut may lose the last ones, as clients have to expect of any lock (§6.6). Time is an
- * argument; a lock whose `expiresMs` has passed is ignored everywhere and removed on occasion. Its functions do without `this`,
- * so that an object may take over some of them.
+ * argument, by the caller's clock; shared state measures how long a lock lasts by a clock of its own. A lock that has
+ * expired is ignored everywhere and removed on occasion. Its functions do without `this`, so that an object may take over
+ * some of them.
  */
 export interface Locks {
   /**
@@ -90,6 +92,11 @@ export interface Locks {
   ): Promise<Lock | undefined>;
   /** Removes a lock. Returns whether it existed. */
   release(token: string): Promise<boolean>;
+  /**
+   * Removes a lock whose token no client has received. Shared state goes on in the background, until it can. Never rejects.
+   * A lock whose `create` rejects needs none of this.
+   */
+  withdraw(lock: Lock): Promise<void>;
   /** Returns the locks that protect `path`: those at it, and those above it with depth infinity. */
   covering(nowMs: number, path: Path): Promise<readonly Lock[]>;
   /** Returns the locks whose root is `path` or below it. */

@@ -8,6 +8,8 @@ export interface Placeholder {
   readonly modifiedMs: number;
   /** Time at which it is committed unless a body arrives, in ms since 1970. */
   readonly untilMs: number;
+  /** The gateway that commits it; `undefined` if there is only one. */
+  readonly owner?: string | undefined;
 }
 
 /** The placeholders of one drive, by path. Durable: they survive a kill and are committed after it. */

@@ -1,3 +1,5 @@
+import { contrastOf, lightenedFor, TEXT_CONTRAST_MIN } from './colour.ts';
+
 /**
  * The look that all pages of davgate share, light and dark: colours, type, buttons, fields, and the card of a page that
  * asks or says one thing. `npm run build` puts it before the style sheet of the web application.
@@ -21,7 +23,8 @@ svg { display: block; }
 .card { max-width: 30rem; margin: 10vh auto; padding: 2rem; border: 1px solid var(--line); border-radius: 14px; background: var(--paper); overflow-wrap: anywhere; }
 .card h1 { margin: 0; font-size: 1.35rem; line-height: 1.3; }
 .card > p { margin: .5rem 0 0; color: var(--soft); }
-.card > .icon { width: 3.5rem; height: 3.5rem; margin: 0 0 1rem; }
+.card > .icon { width: 3.5rem; height: 3.5rem; margin: 0 0 1rem; object-fit: contain; }
+.card > .brand { margin: 0 0 .25rem; font-weight: 600; }
 .card > .problem, .card form .problem { color: var(--bad); }
 .card form { display: grid; gap: .6rem; margin-top: 1.25rem; }
 .card label { font-size: .9375rem; font-weight: 600; }
@@ -31,6 +34,36 @@ svg { display: block; }
 .card > .provider { width: 100%; margin-top: .9rem; white-space: normal; }
 @media (max-width: 34rem) { main:has(> .card) { padding: 0; } main > .card { margin: 0; max-width: none; padding: 2rem 1.25rem; border-width: 0 0 1px; border-radius: 0; } }
 `;
+
+/** The grounds of `LOOK` on which text has the accent's colour, or that text on the accent has, light and dark. */
+const GROUNDS = {
+  light: ['#ffffff', '#f3f5f8', '#e3edfd'],
+  dark: ['#1b2029', '#11151b', '#23344f', '#0d1420'],
+};
+
+/** Whether text can be read in this colour, and on it, where the browser is light. */
+export function canBeAccent(colour: string): boolean {
+  return GROUNDS.light.every((ground) => contrastOf(colour, ground) >= TEXT_CONTRAST_MIN);
+}
+
+/** How the pages of one davgate differ from those of others. */
+export interface PageLook {
+  /** The name of the drive; `undefined`: the word for a drive in the language of the browser. */
+  readonly name: string | undefined;
+  /** A data URL; `undefined`: davgate's own icon. */
+  readonly logo: string | undefined;
+  /** Rules that follow those of `LOOK`. */
+  readonly accentStyle: string;
+}
+
+/** The look without settings. */
+export const OWN_LOOK: PageLook = { name: undefined, logo: undefined, accentStyle: '' };
+
+/** Returns the rules that put another accent in place of that of `LOOK`: a lighter one where the browser is dark. */
+export function accentStyleOf(colour: string): string {
+  const lighter = lightenedFor(colour, GROUNDS.dark);
+  return `:root { --accent: ${colour}; }\n@media (prefers-color-scheme: dark) { :root { --accent: ${lighter}; } }\n`;
+}
 
 /** The icon of all pages, as a data URL: the browser makes no request for it. */
 export const ICON =

@@ -27,6 +27,13 @@ export function pathOf(names: readonly string[]): Path {
   return `/${names.map(checkedName).join('/')}` as Path;
 }
 
+const PLAIN = /^(?:\/[\w\-~!$&'()*+,;=:@][\w\-.~!$&'()*+,;=:@]*)+$/;
+
+/** Returns `text` if it is a path as it stands, of characters that a URL need not escape; otherwise `undefined`. */
+export function plainPath(text: string): Path | undefined {
+  return PLAIN.test(text) ? (text as Path) : undefined;
+}
+
 /** Returns the path of `name` in `folder`. Throws `PathError`. */
 export function join(folder: Path, name: string): Path {
   return (folder === ROOT ? `/${checkedName(name)}` : `${folder}/${checkedName(name)}`) as Path;

@@ -9,6 +9,7 @@ import { join, nameOf, parentOf } from './paths.ts';
 import { ShareDialog } from './share-dialog.tsx';
 import { createTextFile } from './text-file.ts';
 import { TrashDialog } from './trash-dialog.tsx';
+import { UploadLinkDialog } from './upload-link-dialog.tsx';
 import { VersionsDialog } from './versions-dialog.tsx';
 
 interface AskingProps {
@@ -76,6 +77,7 @@ export function Asking(props: AskingProps) {
   if (asked === 'versions')
     return <VersionsDialog item={only} canRestore={canChange} onRestored={onDone} onClose={onClose} />;
   if (asked === 'share') return <ShareDialog item={only} onClose={onClose} />;
+  if (asked === 'receive') return <UploadLinkDialog folder={only.path} onClose={onClose} />;
   if (asked === 'rename')
     return (
       <NameDialog

@@ -9,6 +9,7 @@ export type Command =
   | 'download'
   | 'versions'
   | 'share'
+  | 'receive'
   | 'remove';
 
 /** The commands of a read-only user. */

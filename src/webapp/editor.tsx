@@ -5,6 +5,7 @@ import { Sign } from './icons.tsx';
 import { t } from './messages.ts';
 import { nameOf } from './paths.ts';
 import { readTextFile, saveTextCopy, saveTextFile, type TextFile } from './text-file.ts';
+import { useLeaveQuestion } from './use-leave-question.ts';
 
 interface Props {
   readonly path: string;
@@ -42,11 +43,7 @@ export function Editor({ path, onSaved, onClose }: Props) {
     field.current?.focus();
     field.current?.setSelectionRange(0, 0);
   }, [isLoaded]);
-  useEffect(() => {
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
-    if (isChanged) addEventListener('beforeunload', warn);
-    return () => removeEventListener('beforeunload', warn);
-  }, [isChanged]);
+  useLeaveQuestion(isChanged);
 
   const save = async (how: (file: TextFile, text: string) => Promise<TextFile>): Promise<boolean> => {
     if (!file || !field.current || isSaving) return false;

@@ -19,7 +19,7 @@ import { t } from './messages.ts';
 import { Notices } from './notices.tsx';
 import { type How, useOperations } from './operations.ts';
 import { arranged, type Column, type Order } from './order.ts';
-import { addressOf, nameOf, parentOf } from './paths.ts';
+import { addressOf, nameOf } from './paths.ts';
 import { Preview } from './preview.tsx';
 import { useSearch } from './search.ts';
 import { MoreFound, SearchBar } from './search-bar.tsx';
@@ -28,7 +28,7 @@ import { TakenDialog } from './taken-dialog.tsx';
 import { Toolbar } from './toolbar.tsx';
 import type { Undo } from './undo.tsx';
 import type { NewFile } from './uploads.ts';
-import { type Drive, mayChange, mayOnlyRead } from './use-drive.ts';
+import { type Drive, mayChange, mayChangeItem, mayOnlyRead } from './use-drive.ts';
 import { WritesDialog } from './writes-dialog.tsx';
 import { downloadZip } from './zip.ts';
 
@@ -78,7 +78,10 @@ export function FolderPage(props: Props) {
   const chosen = shown.filter((item) => selection.paths.has(item.path));
   const canChangeHere = mayChange(drive, path);
   const canChange =
-    chosen.length === 0 ? canChangeHere : chosen.every((item) => mayChange(drive, parentOf(item.path)));
+    chosen.length === 0 ? canChangeHere : chosen.every((item) => mayChangeItem(drive, item.path));
+  const [only] = chosen;
+  const canReceive =
+    drive.hasUploadLinks && chosen.length === 1 && only?.kind === 'folder' && mayChange(drive, only.path);
 
   /** Shows what a search for `wanted` finds, or the folder again. */
   const search = (wanted: string | undefined) => {
@@ -107,7 +110,7 @@ export function FolderPage(props: Props) {
   };
   const run = (command: Command) => {
     // The keys do not know what is allowed.
-    if (!canChange && !READING.has(command)) return;
+    if (!canChange && !READING.has(command) && command !== 'receive') return;
     if (command === 'download') download(query === undefined ? path : '/', chosen, operations.setProblem);
     else setAsked({ command, items: chosen });
   };
@@ -135,6 +138,7 @@ export function FolderPage(props: Props) {
           canChange={canChange}
           hasTrash={drive.keepsDeleted}
           hasVersions={chosen.length === 1 && chosen[0]?.kind === 'file'}
+          canReceive={canReceive}
           view={view}
           filter={filter}
           onCommand={run}
@@ -225,7 +229,7 @@ export function FolderPage(props: Props) {
           onFollow={openItem}
           onStep={(by) => openItem(neighbour(shown, previewed, by))}
           onEdit={
-            mayChange(drive, parentOf(previewed.path))
+            mayChangeItem(drive, previewed.path)
               ? () => {
                   setPreviewed(undefined);
                   setEdited(previewed.path);

@@ -31,6 +31,7 @@ export function ItemIcon({ item }: { readonly item: Item }) {
 }
 
 const SIGNS = {
+  inbox: 'M12 3v10M8 9l4 4 4-4M4 14h4l2 3h4l2-3h4v6H4z',
   upload: 'M12 16V4M7 9l5-5 5 5M4 16v4h16v-4',
   folder: 'M3 7a2 2 0 0 1 2-2h4l2 2h8a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2zM12 10v6M9 13h6',
   text: 'M13 3H6v18h12V8zM13 3v5h5M9 13h6M9 17h6',

@@ -9,7 +9,8 @@ import { t } from './messages.ts';
 import { addressOf, nameOf, parentOf } from './paths.ts';
 import { StopDialog } from './share-dialog.tsx';
 import { type LinkedItem, unshare, useLinks } from './shared-links.ts';
-import { type Drive, mayChange } from './use-drive.ts';
+import { UploadLinksList } from './upload-links-list.tsx';
+import { type Drive, mayChangeItem } from './use-drive.ts';
 
 interface Props {
   readonly drive: Drive;
@@ -59,11 +60,12 @@ export function LinksDialog({ drive, onOpen, onClose }: Props) {
                 key={link.url}
                 link={link}
                 onOpen={onOpen}
-                onStop={mayChange(drive, parentOf(link.path)) ? () => setStopping(link) : undefined}
+                onStop={mayChangeItem(drive, link.path) ? () => setStopping(link) : undefined}
               />
             ))}
           </ul>
         )}
+        {drive.hasUploadLinks && <UploadLinksList onOpen={onOpen} />}
         <div class="actions">
           {failure !== undefined && (
             <button type="button" class="button" onClick={reload}>

@@ -1,6 +1,7 @@
 import { ENGLISH_APP_PASSWORDS, GERMAN_APP_PASSWORDS } from './messages-app-passwords.ts';
 import { ENGLISH_CONNECT, GERMAN_CONNECT } from './messages-connect.ts';
 import { ENGLISH_MOVING, GERMAN_MOVING } from './messages-moving.ts';
+import { ENGLISH_SENDING, GERMAN_SENDING } from './messages-sending.ts';
 import { ENGLISH_SHARING, GERMAN_SHARING } from './messages-sharing.ts';
 import { ENGLISH_SIGN_IN, GERMAN_SIGN_IN } from './messages-sign-in.ts';
 import { ENGLISH_TROUBLE, GERMAN_TROUBLE } from './messages-trouble.ts';
@@ -123,6 +124,7 @@ const ENGLISH = {
   files: 'Files',
   ...ENGLISH_MOVING,
   ...ENGLISH_SHARING,
+  ...ENGLISH_SENDING,
   ...ENGLISH_APP_PASSWORDS,
   ...ENGLISH_TROUBLE,
   ...ENGLISH_CONNECT,
@@ -247,6 +249,7 @@ const GERMAN: Messages = {
   files: 'Dateien',
   ...GERMAN_MOVING,
   ...GERMAN_SHARING,
+  ...GERMAN_SENDING,
   ...GERMAN_APP_PASSWORDS,
   ...GERMAN_TROUBLE,
   ...GERMAN_CONNECT,
@@ -259,8 +262,12 @@ const TABLES: Readonly<Record<string, Messages>> = { en: ENGLISH, de: GERMAN };
 export const language =
   navigator.languages.map((tag) => tag.slice(0, 2)).find((tag) => tag in TABLES) ?? 'en';
 
+/** In place of the word for a drive, the name that the page gives it. */
+const named = document.documentElement.dataset['name'];
+const messages: Messages = { ...(TABLES[language] ?? ENGLISH), ...(named && { drive: named }) };
+
 /** Returns a message in the browser's language. */
 export function t(key: keyof Messages, ...values: readonly (string | number)[]): string {
-  const message = (TABLES[language] ?? ENGLISH)[key];
+  const message = messages[key];
   return message.replace(/\{(\d)\}/g, (_, index) => String(values[Number(index)] ?? ''));
 }

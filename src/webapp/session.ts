@@ -15,6 +15,8 @@ export interface DriveInfo {
   readonly keepsWrites: boolean;
   /** Whether the user can make app passwords. */
   readonly hasAppPasswords: boolean;
+  /** Whether the user can make links by which others send files. */
+  readonly hasUploadLinks: boolean;
   /** The folders below which the user may change everything, or only read. */
   readonly places: readonly Place[];
 }

@@ -1,10 +1,9 @@
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { CopyButton } from './copy-button.tsx';
 import { DavFailure, type Item } from './dav.ts';
 import { ConfirmDialog, Dialog } from './dialogs.tsx';
 import { failureText } from './folder.ts';
+import { LinkAddress } from './link-address.tsx';
 import { t } from './messages.ts';
-import { QrCode } from './qr-code.tsx';
 import {
   changeLink,
   dayOf,
@@ -155,20 +154,7 @@ function LinkForm({ link, save, onStop, onClose }: LinkFormProps) {
         void submit();
       }}
     >
-      {link && (
-        <>
-          <div class="link">
-            <input
-              readOnly
-              aria-label={t('link')}
-              value={link.url}
-              onFocus={(event) => event.currentTarget.select()}
-            />
-            <CopyButton text={link.url} />
-          </div>
-          <QrCode text={link.url} label={t('qrCode')} />
-        </>
-      )}
+      {link && <LinkAddress url={link.url} />}
       <label class="check">
         <input
           type="checkbox"

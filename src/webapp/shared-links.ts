@@ -55,7 +55,7 @@ export function dayOf(ms: number): string {
 }
 
 /** Returns the last second of a day in the browser's time zone, as the gateway takes it. */
-function endOf(day: string): string {
+export function endOf(day: string): string {
   return new Date(`${day}T23:59:59`).toISOString();
 }
 

@@ -13,6 +13,8 @@ interface Props {
   readonly hasTrash: boolean;
   /** Whether the selection is one file. */
   readonly hasVersions: boolean;
+  /** Whether others may be asked for files in the selection. */
+  readonly canReceive: boolean;
   readonly view: View;
   readonly filter: string;
   readonly onCommand: (command: Command) => void;
@@ -26,7 +28,7 @@ interface Props {
 
 /** The buttons of the folder, or those of the selection. */
 export function Toolbar(props: Props) {
-  const { selectedCount, canChange, hasTrash, hasVersions, view, filter } = props;
+  const { selectedCount, canChange, hasTrash, hasVersions, canReceive, view, filter } = props;
   const { onCommand, onClear, onView, onFilter, onSearch } = props;
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -66,6 +68,7 @@ export function Toolbar(props: Props) {
               <Action sign="share" label={t('share')} onPress={() => onCommand('share')} />
             </>
           )}
+          {canReceive && <Action sign="inbox" label={t('receive')} onPress={() => onCommand('receive')} />}
           {canChange && (
             <>
               <Action sign="move" label={t('moveTo')} onPress={() => onCommand('move')} />

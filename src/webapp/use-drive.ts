@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { parentOf } from './paths.ts';
 import { announceSession, driveInfo, type Place } from './session.ts';
 
 /** What the gateway says about the drive. */
@@ -13,23 +14,39 @@ export interface Drive {
   readonly keepsWrites: boolean;
   /** Whether the user can make app passwords. */
   readonly hasAppPasswords: boolean;
+  /** Whether the user can make links by which others send files. */
+  readonly hasUploadLinks: boolean;
   /** The folders below which the user may change everything, or only read. */
   readonly places: readonly Place[];
 }
 
 /** Returns whether the user may add, change and remove what lies in `folder`. */
-export function mayChange({ places }: Drive, folder: string): boolean {
-  return places.some(({ path, isReadOnly }) => !isReadOnly && `${folder}/`.startsWith(slashed(path)));
+export function mayChange(drive: Drive, folder: string): boolean {
+  return placeAround(drive, folder)?.isReadOnly === false;
+}
+
+/** Returns whether the user may change, move and remove the file or folder at `path`. */
+export function mayChangeItem(drive: Drive, path: string): boolean {
+  const isLimited = drive.places.some(
+    (place) => place.isReadOnly && slashed(place.path).startsWith(slashed(path)),
+  );
+  return mayChange(drive, parentOf(path)) && !isLimited;
 }
 
 /** Returns whether `folder` is read-only for the user. The folder above several drives is not: nobody can change it. */
 export function mayOnlyRead(drive: Drive, folder: string): boolean {
-  const isInside = drive.places.some(({ path }) => `${folder}/`.startsWith(slashed(path)));
-  return isInside && !mayChange(drive, folder);
+  return placeAround(drive, folder)?.isReadOnly === true;
 }
 
+/** Returns the place with the longest path that contains `folder`. */
+function placeAround({ places }: Drive, folder: string): Place | undefined {
+  const around = places.filter(({ path }) => slashed(folder).startsWith(slashed(path)));
+  return around.sort((one, other) => other.path.length - one.path.length)[0];
+}
+
+/** The service does not tell the letter case of names apart. */
 function slashed(path: string): string {
-  return path.endsWith('/') ? path : `${path}/`;
+  return `${path.replace(/\/$/, '')}/`.toLowerCase();
 }
 
 /** Until the answer, no undo is promised; most users may change their drive, and buttons that appear late would jump. */
@@ -39,6 +56,7 @@ const UNKNOWN: Drive = {
   keepsDeleted: false,
   keepsWrites: false,
   hasAppPasswords: false,
+  hasUploadLinks: false,
   places: [{ path: '/', isReadOnly: false }],
 };
 

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { parentOf } from './paths.ts';
 import { type Upload, Uploads } from './uploads.ts';
+import { useLeaveQuestion } from './use-leave-question.ts';
 
 /** Keeps the uploads; lists the folder again when a file has been stored in it. */
 export function useUploads(path: string, reload: () => void): readonly [readonly Upload[], Uploads] {
@@ -13,11 +14,6 @@ export function useUploads(path: string, reload: () => void): readonly [readonly
     const timer = setTimeout(reload, 200);
     return () => clearTimeout(timer);
   }, [storedIn, path, reload]);
-  useEffect(() => {
-    const isBusy = uploads.some(({ state }) => state === 'sending' || state === 'waiting');
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
-    if (isBusy) addEventListener('beforeunload', warn);
-    return () => removeEventListener('beforeunload', warn);
-  }, [uploads]);
+  useLeaveQuestion(uploads.some(({ state }) => state === 'sending' || state === 'waiting'));
   return [uploads, queue];
 }

@@ -5,6 +5,7 @@ export interface Works {
   readonly remote: readonly string[];
   readonly local: readonly string[];
   readonly scaling: readonly string[];
+  readonly several: readonly string[];
 }
 
 /** An error in the command line. `message` is one line that lists the valid choices. */
@@ -15,6 +16,7 @@ export class ChoiceError extends Error {
 const OPTIONS = {
   /**
    * `local`: servers on the local disk. `remote`: gateways over a slow and limited service. `scaling`: davgate alone.
+   * `several`: gateways of one account.
    */
   group: { type: 'string' },
   /** Prefix of the names of the works to run. */
@@ -28,9 +30,16 @@ export function choose(words: readonly string[], works: Works): Works {
     throw new ChoiceError(`--group ${group}: the groups are ${Object.keys(works).join(', ')}`);
   const of = (each: keyof Works, wanted = '') =>
     group === undefined || group === each ? works[each].filter((name) => name.startsWith(wanted)) : [];
-  const chosen = { remote: of('remote', only), local: of('local', only), scaling: of('scaling', only) };
+  const chosen = {
+    remote: of('remote', only),
+    local: of('local', only),
+    scaling: of('scaling', only),
+    several: of('several', only),
+  };
   if (Object.values(chosen).flat().length > 0) return chosen;
-  const names = [...of('remote'), ...of('local'), ...of('scaling')].map((name) => `"${name}"`).join(', ');
+  const names = [...of('remote'), ...of('local'), ...of('scaling'), ...of('several')]
+    .map((name) => `"${name}"`)
+    .join(', ');
   throw new ChoiceError(`--only ${only}: no work has a name that begins so; there are ${names}`);
 }
 

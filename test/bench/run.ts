@@ -4,6 +4,7 @@ import { ChoiceError, choose, type Works } from './choice.ts';
 import { benchLocally, LOCAL_WORKS } from './local.ts';
 import { benchRemotely, REMOTE_WORKS } from './remote/bench.ts';
 import { benchScaling, SCALING_WORKS } from './scaling.ts';
+import { benchSeveral, SEVERAL_WORKS } from './several.ts';
 
 /** Exit code for an invalid command line, as in davgate. */
 const EXIT_UNUSABLE = 2;
@@ -14,6 +15,7 @@ function chosen(): Works {
       remote: REMOTE_WORKS,
       local: LOCAL_WORKS,
       scaling: SCALING_WORKS,
+      several: SEVERAL_WORKS,
     });
   } catch (error) {
     if (!(error instanceof ChoiceError)) throw error;
@@ -22,8 +24,9 @@ function chosen(): Works {
   }
 }
 
-const { remote, local, scaling } = chosen();
+const { remote, local, scaling, several } = chosen();
 console.log(`${cpus().length} cores of ${cpus()[0]?.model ?? 'an unknown kind'}, Node ${process.version}\n`);
 if (remote.length > 0) await benchRemotely(remote);
 if (local.length > 0) await benchLocally(local);
 if (scaling.length > 0) await benchScaling(scaling);
+if (several.length > 0) await benchSeveral(several);

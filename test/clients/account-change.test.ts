@@ -13,9 +13,9 @@ let bob: string;
 let annsId: string;
 beforeAll(async () => {
   service = await startTestService();
-  annsId = addPerson('ann@example.org');
+  annsId = await addPerson('ann@example.org');
   ann = await tokenFor(annsId);
-  bob = await tokenFor(addPerson('bob@example.org'));
+  bob = await tokenFor(await addPerson('bob@example.org'));
 });
 afterAll(() => service.close());
 
@@ -30,9 +30,9 @@ afterEach(async () => {
   await data.remove();
 });
 
-function addPerson(email: string): string {
+async function addPerson(email: string): Promise<string> {
   const person = { email, givenName: 'A', surname: 'B', mayDeletePermanently: true };
-  return service.service.addAccount(person).id;
+  return (await service.service.addAccount(person)).id;
 }
 
 function tokenFor(accountId: string, scopes: readonly Scope[] = SCOPES): Promise<string> {

@@ -1,7 +1,5 @@
 import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import MarkdownIt from 'markdown-it';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -9,6 +7,7 @@ import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { succeed } from '../support/command.ts';
 import { expectSoon } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { cheapHash, type Program, runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { rpc } from '../support/service-client.ts';
@@ -36,14 +35,6 @@ afterEach(async () => {
   await service.close();
   await directory.remove();
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port: free } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return free;
-}
 
 const words = () => ['--config', join(directory.path, 'davgate.json')];
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
+import { freePort } from '../support/free-port.ts';
 import {
   cheapHash,
   matchOutput,
@@ -12,7 +13,6 @@ import {
   spawnProgram,
   startProgram,
 } from '../support/program.ts';
-import { freePort } from '../support/redis.ts';
 
 let home: string;
 /** A davgate with a login, shared by the tests that leave it running. */
@@ -55,10 +55,18 @@ describe('a start that fails', () => {
 
   test('a Redis that does not listen ends the start with its address, without the password', async () => {
     const port = await freePort();
-    const output = await refused('--redis', `redis://ann:SECRET@127.0.0.1:${port}`);
+    const output = await refused('--redis', `redis://ann:SECRET@127.0.0.1:${port}`, '--token', 't');
     expect(output).toBe(
       `davgate: cannot use the shared state in redis://ann:***@127.0.0.1:${port}: nothing listens there; start Redis, or correct the address\n`,
     );
+  });
+
+  test('a Redis beside the embedded service ends the start and davgate doctor with the reason', async () => {
+    const reason =
+      /^davgate: --redis: the files are in the embedded service, .* give all gateways its --api-url/;
+    expect(await refused('--redis', 'redis://127.0.0.1')).toMatch(reason);
+    const { code, output } = await runProgram(['doctor', '--data-dir', home, '--redis', 'redis://127.0.0.1']);
+    expect([code, output]).toEqual([2, expect.stringMatching(reason)]);
   });
 
   test('a port in use ends the start with the port and the name of the option', async () => {

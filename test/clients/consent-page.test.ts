@@ -34,7 +34,7 @@ beforeAll(async () => {
   callback = `http://localhost:${(appSite.address() as AddressInfo).port}/callback`;
   service = await startTestService();
   await addPerson(service, EMAIL, PASSWORD);
-  ({ app } = addApp(service, {
+  ({ app } = await addApp(service, {
     name: 'Photo Sorter',
     redirectUris: [callback],
     scopes: ['account_info.read', 'files.metadata.read', 'files.content.read', 'files.permanent_delete'],

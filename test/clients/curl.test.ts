@@ -91,6 +91,16 @@ test('curl -C - completes a broken download to the right bytes', async () => {
   expect((await readFile(join(local.path, 'partial'))).equals(content)).toBe(true);
 });
 
+test('curl -C OFFSET -T completes an upload to a file that has the bytes before the offset, and to no other', async () => {
+  const url = `${program.url}resumed`;
+  await writeFile(join(local.path, 'beginning'), content.subarray(0, 4_000_000));
+  expect(await curl('-T', 'beginning', url)).toBe(201);
+  expect(await curl('-C', '4000001', '-T', 'source', url)).toBe(416);
+  expect(await curl('-C', '4000000', '-T', 'source', url)).toBe(204);
+  expect(await curl(url)).toBe(200);
+  expect((await body()).equals(content)).toBe(true);
+});
+
 test('GET answers 304 to a matching If-None-Match or If-Modified-Since, 412 to another If-Match, and 200 to another If-None-Match', async () => {
   const tag = await headerOf('etag', 'file');
   expect(tag).toMatch(/^"[^"]+"$/);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DavfsMount, mountDavfs } from '../support/davfs.ts';
 import { effort, IS_LONG } from '../support/effort.ts';
+import { ODD_NAMES } from '../support/odd-names.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { digestTree, makeRealTree } from '../support/trees.ts';
 
@@ -66,6 +67,21 @@ describe.each(IS_LONG ? ['through', 'back'] : ['through'])('davfs2, --write-mode
     expect(names).not.toContain('renamed');
     expect(names).not.toContain('one');
     expect(names).not.toContain('here');
+  });
+
+  test('davfs2 makes, renames and removes files with names that the service does not take', async () => {
+    const odd = (name = '') => join(mount.path, 'odd', name);
+    await mkdir(odd());
+    for (const name of ODD_NAMES) await writeFile(odd(name), name);
+    await remount();
+    expect((await readdir(odd())).sort()).toEqual([...ODD_NAMES].sort());
+    for (const name of ODD_NAMES) {
+      expect(await readFile(odd(name), 'utf8')).toBe(name);
+      await rename(odd(name), odd(`new ${name}`));
+    }
+    await remount();
+    expect((await readdir(odd())).sort()).toEqual(ODD_NAMES.map((name) => `new ${name}`).sort());
+    await rm(odd(), { recursive: true });
   });
 
   test('davfs2 leaves no unsent file in lost+found', async () => {

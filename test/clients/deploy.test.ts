@@ -34,7 +34,7 @@ test('each alert rule of docs/deploy fires for the drive in trouble and not for 
 
 test('every metric in the dashboard and the alert rules of docs/deploy exists', async () => {
   const metrics = createMetrics(() => '');
-  metrics.watch({ drives: () => [], blockCacheBytes: () => 0 });
+  metrics.watch({ drives: () => [], blockCacheBytes: () => 0, stateTrouble: () => undefined });
   const text = await metrics.text();
   const names = ['grafana-dashboard.json', 'prometheus-alerts.yml'].flatMap((file) =>
     [...readFileSync(deployed(file), 'utf8').matchAll(/\b(?:davgate|process)_[a-z_]+/g)].map(
@@ -48,7 +48,7 @@ test('every metric in the dashboard and the alert rules of docs/deploy exists', 
 
 test('davgate_build_info has the version of davgate and of Node', async () => {
   const metrics = createMetrics(() => '');
-  metrics.watch({ drives: () => [], blockCacheBytes: () => 0 });
+  metrics.watch({ drives: () => [], blockCacheBytes: () => 0, stateTrouble: () => undefined });
   const { version } = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8'));
   expect(await metrics.text()).toContain(
     `davgate_build_info{version="${version}",node="${process.versions.node}"} 1`,

@@ -39,6 +39,7 @@ interface FullDisk {
 }
 
 const BLUE = ['blue', 'blue to delete', 'blue to move'].map(encodeURI);
+const UPLOAD = 'remote.php/dav/uploads/tester/up';
 const PLAIN = ['old', 'source', 'target', 'to-move', 'to-delete'];
 
 /** Starts davgate on a disk without a free byte, after a kill on that disk. State, journal and cache are on it. */
@@ -60,6 +61,7 @@ async function startOnFullDisk(mode: 'through' | 'back'): Promise<FullDisk> {
     '"journalFiles":0',
   );
   for (const path of BLUE) expect((await ask(program, 'PROPPATCH', path, { body: PATCH })).status).toBe(207);
+  expect((await ask(program, 'MKCOL', UPLOAD)).status).toBe(201);
   disk.fill();
   // The disk is full while the state's log is written, and then davgate is killed.
   expect((await ask(program, 'PROPPATCH', 'old', { body: PATCH })).status).toBe(507);
@@ -104,6 +106,7 @@ const BOTH: readonly Row[] = [
     roomy: 204,
   },
   { method: 'PUT', path: '._litter', body: 'fork', full: 507, roomy: 201 },
+  { method: 'PUT', path: `${UPLOAD}/1`, body: 'a piece', full: 507, roomy: 201 },
   { method: 'PROPPATCH', path: 'old', body: PATCH, full: 507, roomy: 207 },
   { method: 'LOCK', path: 'old', body: LOCK, full: 507, roomy: 200 },
   { method: 'LOCK', path: 'locked-and-new', body: LOCK, full: 507, roomy: 201 },

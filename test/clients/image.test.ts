@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { command } from '../support/command.ts';
+import { freePort } from '../support/free-port.ts';
 import { startProgram, temporaryDirectory } from '../support/program.ts';
-import { freePort } from '../support/redis.ts';
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeAll(async () => {

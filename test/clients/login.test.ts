@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { hashOfPassword } from '../../src/service/accounts/secrets.ts';
 import { addApp, FormBrowser, sentBack } from '../support/consent.ts';
+import { freePort } from '../support/free-port.ts';
 import {
   matchOutput,
   runProgram,
@@ -11,7 +12,6 @@ import {
   startProgram,
   temporaryDirectory,
 } from '../support/program.ts';
-import { freePort } from '../support/redis.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { rpc } from '../support/service-client.ts';
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
   service = await startTestService();
   for (const { email, password } of [ANN, BOB]) {
     const person = { email, givenName: 'Ann', surname: 'Other', mayDeletePermanently: false };
-    service.service.addAccount({ ...person, passwordHash: await hashOfPassword(password) });
+    await service.service.addAccount({ ...person, passwordHash: await hashOfPassword(password) });
   }
 });
 afterAll(() => service.close());
@@ -73,7 +73,7 @@ async function canRefresh({
 const loginText = () => readFile(join(data.path, 'login.json'), 'utf8');
 
 test('davgate login with a pasted code connects the account that davgate then serves, and --remove revokes the login', async () => {
-  const { app } = addApp(service, { name: 'Mount' });
+  const { app } = await addApp(service, { name: 'Mount' });
   const { child, browser, ended } = await startLogin(app.key);
   await browser.press('allow');
   const code = /<output[^>]*>([\w-]+)<\/output>/.exec(browser.text)?.[1];
@@ -112,7 +112,7 @@ async function connect(appKey: string, person: { email: string; password: string
 
 test('davgate login prints the granted scopes and the missing ones, and does not store them', async () => {
   const scopes = ['account_info.read', 'files.metadata.read', 'files.content.read'] as const;
-  const { app } = addApp(service, { scopes: [...scopes] });
+  const { app } = await addApp(service, { scopes: [...scopes] });
   const { code, output } = await connect(app.key);
   expect(code).toBe(0);
   expect(output).toMatch(
@@ -124,7 +124,7 @@ test('davgate login prints the granted scopes and the missing ones, and does not
 });
 
 test('davgate login accepts the connected account again with a new token, and refuses another account or service', async () => {
-  const { app } = addApp(service);
+  const { app } = await addApp(service);
   expect((await connect(app.key)).code).toBe(0);
   const first = JSON.parse(await loginText());
   expect((await connect(app.key)).code).toBe(0);
@@ -149,7 +149,7 @@ test('davgate login accepts the connected account again with a new token, and re
 });
 
 test('davgate login is refused while davgate runs, and while a placeholder is not yet at the service', async () => {
-  const { app } = addApp(service);
+  const { app } = await addApp(service);
   const args = ['--api-url', service.url, '--token', service.token];
   const program = await startProgram({ dataDirectory: data.path, login: false, args });
   const words = ['login', '--app-key', app.key, '--api-url', service.url, '--data-dir', data.path];
@@ -176,7 +176,7 @@ test('davgate login is refused while davgate runs, and while a placeholder is no
 
 test('davgate login --redirect takes the code from the browser and connects the account', async () => {
   const uri = `http://localhost:${await freePort()}/`;
-  const { app } = addApp(service, { redirectUris: [uri] });
+  const { app } = await addApp(service, { redirectUris: [uri] });
   const { browser, ended } = await startLogin(app.key, ANN, '--redirect', uri);
   const back = await browser.press('allow');
   const visit = await fetch(`${uri}?${new URLSearchParams(sentBack(back, uri))}`);
@@ -186,7 +186,7 @@ test('davgate login --redirect takes the code from the browser and connects the 
 
 test('davgate login ends with exit code 1 and stores no login when access is declined', async () => {
   const uri = `http://localhost:${await freePort()}/`;
-  const { app } = addApp(service, { redirectUris: [uri] });
+  const { app } = await addApp(service, { redirectUris: [uri] });
   const { browser, ended } = await startLogin(app.key, ANN, '--redirect', uri);
   const back = await browser.press('cancel');
   await fetch(`${uri}?${new URLSearchParams(sentBack(back, uri))}`);
@@ -198,7 +198,7 @@ test('davgate login ends with exit code 1 and stores no login when access is dec
 });
 
 test('davgate login with a wrong code ends with exit code 1 and does not print the code', async () => {
-  const { app } = addApp(service);
+  const { app } = await addApp(service);
   const { child, ended } = await startLogin(app.key);
   child.stdin?.write('WRONG\n');
   const { code, output } = await ended();
@@ -207,7 +207,7 @@ test('davgate login with a wrong code ends with exit code 1 and does not print t
 });
 
 test('davgate login --remove keeps a login that cannot be revoked, and ends with exit code 1', async () => {
-  const { app } = addApp(service);
+  const { app } = await addApp(service);
   const { child, browser, ended } = await startLogin(app.key);
   await browser.press('allow');
   child.stdin?.write(`${/<output[^>]*>([\w-]+)</.exec(browser.text)?.[1]}\n`);

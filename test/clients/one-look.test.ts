@@ -3,7 +3,7 @@ import { openRedirect, type Redirect } from '../../src/cli/login/redirect.ts';
 import { addApp, addPerson } from '../support/consent.ts';
 import { driveInBrowser } from '../support/drive-page.ts';
 import { combinations } from '../support/effort.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/free-port.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, sharedLink } from '../support/service-client.ts';
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
   );
   await put(service, '/trip/data.bin', Buffer.from([0, 1, 2, 0xff]));
   await addPerson(service, EMAIL, PASSWORD);
-  const { app } = addApp(service, { name: 'Photo Sorter' });
+  const { app } = await addApp(service, { name: 'Photo Sorter' });
   consentAddress = `${service.url}/oauth2/authorize?${new URLSearchParams({ client_id: app.key, response_type: 'code' })}`;
 });
 afterEach(() => redirect?.close());

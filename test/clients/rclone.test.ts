@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { effort } from '../support/effort.ts';
+import { ODD_NAMES } from '../support/odd-names.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { configureRclone, type Rclone } from '../support/rclone.ts';
 import { syncTwice } from '../support/rclone-sync.ts';
@@ -69,6 +70,16 @@ test('rclone move of a remote folder takes all its files along and leaves no sou
   await rclone.run('check', '--download', join(source, 'sub folder'), 'drive:moved here');
   await expect(rclone.run('lsf', '-R', 'drive:to move')).rejects.toThrow('directory not found');
   expect(digests.size).toBe(60);
+});
+
+test('rclone copies files with names that the service does not take to the drive, and back as they were', async () => {
+  const [odd, back] = [join(local.path, 'odd'), join(local.path, 'odd back')];
+  await mkdir(odd);
+  for (const name of ODD_NAMES) await writeFile(join(odd, name), name);
+  await rclone.run('copy', odd, 'drive:odd');
+  await rclone.run('check', '--download', odd, 'drive:odd');
+  await rclone.run('copy', 'drive:odd', back);
+  expect(await digestTree(back)).toEqual(await digestTree(odd));
 });
 
 test('rclone about shows the used and free space of the drive', async () => {

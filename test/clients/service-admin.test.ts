@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDatabase } from '../../src/service/registry/database.ts';
+import { openDatabase } from '../../src/service/directory/sqlite/database.ts';
 import { appIn, printedValue } from '../support/admin-output.ts';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { command } from '../support/command.ts';

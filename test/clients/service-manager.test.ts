@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { succeed } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { matchOutput, runProgram, spawnProgram, temporaryDirectory } from '../support/program.ts';
 
 let data: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -67,15 +68,6 @@ function activated(listen: string, environment: NodeJS.ProcessEnv = {}, more: re
       text += chunk;
     });
   return { child, output: () => text };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function expectEnd(child: ChildProcess, code: number): Promise<void> {

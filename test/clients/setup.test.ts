@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { addApp, addPerson, FormBrowser } from '../support/consent.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { matchOutput, runProgram, spawnProgram, temporaryDirectory } from '../support/program.ts';
-import { freePort } from '../support/redis.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { onTerminal, type TerminalProgram } from '../support/terminal.ts';
 
@@ -91,7 +91,7 @@ test('davgate setup asks again after each wrong answer, and davgate then starts 
 
 test('davgate setup connects an account: an unknown app key and a mistyped code can be typed again', async () => {
   const opened = recordBrowser();
-  const { app } = addApp(service, { name: 'Mine' });
+  const { app } = await addApp(service, { name: 'Mine' });
   const terminal = onTerminal(['setup', '--api-url', service.url], environment);
   await answer(terminal, /Choose 1 or 2 \[1\]: /, '2');
   await answer(terminal, /5\. Paste the key here[\s\S]*App key: /, 'unknownkey');
@@ -152,7 +152,7 @@ test('davgate setup without a terminal ends with exit code 2 and names the page 
 
 test('davgate login in a terminal opens the browser and lets a mistyped code be typed again; --no-browser opens none', async () => {
   const opened = recordBrowser();
-  const { app } = addApp(service, { name: 'Mine' });
+  const { app } = await addApp(service, { name: 'Mine' });
   const words = ['login', '--api-url', service.url, '--app-key', app.key];
   const silent = onTerminal([...words, '--no-browser'], environment);
   await answer(silent, /Paste the code[\s\S]*: /, await codeFrom(silent));

@@ -1,8 +1,8 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import { runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
-import { freePort } from '../support/redis.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, rpc } from '../support/service-client.ts';
 

@@ -5,6 +5,7 @@ import { openStorage } from '../../src/service/storage/open.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { expectSound } from '../service/storage/invariants.ts';
+import { toVersion11 } from '../service/storage/old-schema.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { matchOutput, spawnProgram, startServiceProgram, temporaryDirectory } from '../support/program.ts';
 
@@ -20,9 +21,10 @@ afterAll(() => directory.remove());
 /** Makes a data directory of version 3, in which names have no index. */
 async function makeOld(dataDirectory: string): Promise<void> {
   const storage = await openStorage({ dataDirectory, clock: new ManualClock(), log: silentLog });
-  storage.createNamespace('home', 2 ** 40);
+  await storage.createNamespace('home', 2 ** 40);
   await storage.close();
   const old = new Sqlite(join(dataDirectory, 'storage.sqlite'));
+  toVersion11(old);
   old.exec(`
     INSERT INTO entry (ns, parent, name_key, name, path, id, seq)
       WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${FOLDERS})

@@ -20,6 +20,7 @@ describe('texts', () => {
       '<script>window.evil = true</script> [bad](javascript:evil) [good](https://example.org/)',
       '![tracker](https://example.org/pixel.png)',
       '```js\nconst one = 1;\n```',
+      'caf&eacute; &lt;b&gt; &#8364; &nosuch; &notin;',
     ];
     await drive.put('a.md', lines.join('\n\n'));
     await drive.open();
@@ -32,6 +33,7 @@ describe('texts', () => {
     await expectSoon(() => article.innerText()).toContain('<script>window.evil = true</script>');
     await expectSoon(() => article.locator('img').count()).toBe(0);
     await expectSoon(() => article.locator('.hljs-keyword').innerText()).toBe('const');
+    await expectSoon(() => article.innerText()).toContain('café <b> € &nosuch; ∉');
     await expectSoon(() => page().evaluate('window.evil')).toBeUndefined();
     await expectSoon(() => drive.violations()).toEqual([]);
   });

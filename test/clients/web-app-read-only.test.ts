@@ -10,9 +10,14 @@ const drive = driveInBrowser({
   users: [
     { name: 'tester', 'password-hash': cheapHash('pass word:1'), drive: 'shared' },
     { name: 'reader', 'password-hash': cheapHash('p'), drive: 'shared', 'read-only': true },
+    {
+      ...{ name: 'partner', 'password-hash': cheapHash('p'), drive: 'shared' },
+      folders: { '/Public': 'read-only', '/Public/Inbox': 'read-write', '/Team/Secret': 'hidden' },
+    },
   ],
 });
 
+const PARTNER = { user: 'partner', password: 'p' };
 const READER = { user: 'reader', password: 'p' };
 
 const buttons = () => drive.page.locator('.toolbar .actions').getByRole('button').allTextContents();
@@ -52,4 +57,30 @@ test('the page does not send files that a read-only user drops', async () => {
     );`);
   expect(await drive.page.getByText('Uploads').count()).toBe(0);
   expect(await drive.statusOf('dropped.txt')).toBe(404);
+});
+
+test('a user with rights by path sees which folders are read-only, and why a folder cannot be deleted', async () => {
+  for (const folder of ['Public', 'Public/Inbox', 'Team', 'Team/Secret'])
+    expect((await drive.dav('MKCOL', `../${folder}`)).status).toBe(201);
+  await drive.use({ viewport: { width: 1280, height: 800 } }, { visitor: PARTNER });
+  await drive.open('../Public/');
+  await drive.page.getByText('Read-only: you may look and download').waitFor();
+  await expectSoon(buttons).toEqual([]);
+  await drive.page.getByRole('link', { name: 'Inbox' }).click();
+  await drive.page.getByText('This folder is empty.').waitFor();
+  expect(await drive.page.getByText('Read-only: you may look').count()).toBe(0);
+  await drive.upload({ name: 'sent.txt', text: 'sent' });
+  await expectSoon(() => drive.statusOf('../Public/Inbox/sent.txt')).toBe(200);
+  await drive.open('../Team/');
+  await drive.page.getByText('This folder is empty.').waitFor();
+  await drive.open('../');
+  await drive.check('Public');
+  await expectSoon(buttons).toEqual(['', 'Download']);
+  await drive.page.keyboard.press('Escape');
+  await drive.check('Team');
+  await drive.press('Delete');
+  await drive.dialog().getByRole('button', { name: 'Delete' }).click();
+  await drive.page.getByText('a folder in it has other rights').waitFor();
+  expect(await drive.statusOf('../Team/')).toBe(200);
+  expect(await drive.violations()).toEqual([]);
 });

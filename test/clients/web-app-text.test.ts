@@ -93,6 +93,7 @@ test('leaving the page with unsaved changes asks', async () => {
   await drive.open();
   await edit('a.txt');
   await page().keyboard.type('new ');
+  await expectSoon(state).toBe('Not saved');
   const [dialog] = await Promise.all([
     page().waitForEvent('dialog'),
     page().close({ runBeforeUnload: true }),

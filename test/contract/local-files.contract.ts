@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  LOCAL_FILE_BYTES_MAX,
-  type LocalFile,
-  type LocalFileStore,
-  LocalFileTooLarge,
-} from '../../src/state/local-files.ts';
+import { type LocalFile, type LocalFileStore, LocalFileTooLarge } from '../../src/state/local-files.ts';
 import { ROOT } from '../../src/util/path.ts';
 import { path } from '../support/paths.ts';
 
@@ -167,11 +162,11 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
     test('a local file that is too large is refused, and the old one stays', async () => {
       const localFiles = await open();
       await put(localFiles, '/._x');
-      const content = new Uint8Array(LOCAL_FILE_BYTES_MAX + 1);
+      const content = new Uint8Array(localFiles.fileBytesMax + 1);
       await expect(localFiles.put(localFileAt('/._x', content), content)).rejects.toThrow(LocalFileTooLarge);
       expect(await textAt(localFiles, '/._x')).toBe('/._x');
       await localFiles.put(localFileAt('/._y', content.subarray(1)), content.subarray(1));
-      expect((await localFiles.read(path('/._y')))?.byteLength).toBe(LOCAL_FILE_BYTES_MAX);
+      expect((await localFiles.read(path('/._y')))?.byteLength).toBe(localFiles.fileBytesMax);
     });
   });
 }

@@ -5,48 +5,31 @@ import {
   type Claimed,
   LOCKS_OF_USER_MAX,
   LOCKS_ON_RESOURCE_MAX,
-  type Lock,
   type Locks,
 } from '../../src/state/locks.ts';
-import { isWithin, keyOf, type Path, pathOf, ROOT } from '../../src/util/path.ts';
+import { ROOT } from '../../src/util/path.ts';
 import { effort, testSeed } from '../support/effort.ts';
+import { expectModel, LOCK_STEPS } from '../support/lock-model.ts';
+import { HOUR_MS, lockOn, NOW_MS, type OwnClock, tokensOf } from '../support/locks.ts';
 import { path } from '../support/paths.ts';
-
-const NOW_MS = Date.UTC(2026, 0, 1);
-const HOUR_MS = 3_600_000;
-
-let taken = 0;
-
-export function lockOn(root: string, fields: Partial<Lock> = {}): Lock {
-  taken += 1;
-  return {
-    token: `urn:uuid:${taken}`,
-    root: path(root),
-    scope: 'exclusive',
-    depth: 'infinity',
-    ownerXml: '<D:href xmlns:D="DAV:">Ann &amp; Ömer</D:href>',
-    principal: 'ann',
-    timeoutSeconds: 3600,
-    expiresMs: NOW_MS + HOUR_MS,
-    ...fields,
-  };
-}
 
 const claimOn = (root: string, depth: Claim['depth'] = '0'): Claim => ({ root: path(root), depth });
 
 const NOTHING = { covering: [], within: [] };
 
-const tokens = (locks: readonly Lock[]) => locks.map((lock) => lock.token).sort();
+/** The end of a lock by the caller's `nowMs` is all that counts. */
+const CALLERS_CLOCK: OwnClock = { pass: async () => {}, seen: (lock) => lock };
 
 /** Tests an implementation of `Locks`; `open` returns an empty store. */
-export function locksContract(driver: string, open: () => Promise<Locks>): void {
+export function locksContract(driver: string, open: () => Promise<Locks>, time = CALLERS_CLOCK): void {
+  const { pass, seen } = time;
   describe(`locks in ${driver}`, () => {
     test('a created lock is returned unchanged', async () => {
       const locks = await open();
       const lock = lockOn('/Plans/x');
       expect(await locks.create(NOW_MS, lock)).toEqual(lock);
-      expect(await locks.covering(NOW_MS, path('/plans/X'))).toEqual([lock]);
-      expect(await locks.all(NOW_MS)).toEqual([lock]);
+      expect(await locks.covering(NOW_MS, path('/plans/X'))).toEqual([seen(lock)]);
+      expect(await locks.all(NOW_MS)).toEqual([seen(lock)]);
     });
 
     test.each([
@@ -72,8 +55,8 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
     ])('%s is granted unless it conflicts', async (_, first, second, conflicts) => {
       const locks = await open();
       expect(await locks.create(NOW_MS, first)).toEqual(first);
-      expect(await locks.create(NOW_MS, second)).toEqual(conflicts ? { conflict: first } : second);
-      expect(tokens(await locks.all(NOW_MS))).toEqual(tokens(conflicts ? [first] : [first, second]));
+      expect(await locks.create(NOW_MS, second)).toEqual(conflicts ? { conflict: seen(first) } : second);
+      expect(tokensOf(await locks.all(NOW_MS))).toEqual(tokensOf(conflicts ? [first] : [first, second]));
     });
 
     test('of 50 concurrent exclusive locks of one path exactly one is granted', async () => {
@@ -86,10 +69,11 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
 
     test('an expired lock covers nothing, is not listed, cannot be refreshed and is not in the way', async () => {
       const locks = await open();
-      const lock = lockOn('/a', { expiresMs: NOW_MS + 1 });
+      const lock = lockOn('/a');
       await locks.create(NOW_MS, lock);
-      expect(await locks.covering(NOW_MS, path('/a'))).toEqual([lock]);
-      const later = NOW_MS + 1;
+      expect(await locks.covering(NOW_MS, path('/a'))).toEqual([seen(lock)]);
+      const later = NOW_MS + HOUR_MS;
+      await pass(HOUR_MS);
       expect(await locks.covering(later, path('/a'))).toEqual([]);
       expect(await locks.within(later, ROOT)).toEqual([]);
       expect(await locks.all(later)).toEqual([]);
@@ -105,7 +89,8 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       await locks.create(NOW_MS, lock);
       const span = { timeoutSeconds: 60, expiresMs: NOW_MS + 2 * HOUR_MS };
       expect(await locks.refresh(NOW_MS, lock.token, span)).toEqual({ ...lock, ...span });
-      expect(await locks.all(NOW_MS + HOUR_MS)).toEqual([{ ...lock, ...span }]);
+      await pass(HOUR_MS);
+      expect(await locks.all(NOW_MS + HOUR_MS)).toEqual([seen({ ...lock, ...span })]);
       expect(await locks.refresh(NOW_MS, 'urn:uuid:none', span)).toBeUndefined();
     });
 
@@ -147,16 +132,17 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
         lockOn('/a/b/c', { scope: 'shared' }),
       ];
       const gone = lockOn('/a/b/d', { expiresMs: NOW_MS });
-      for (const lock of [at, lockOn('/x'), gone]) await locks.create(NOW_MS - 1, lock);
+      for (const lock of [at, lockOn('/x'), gone]) await locks.create(NOW_MS - HOUR_MS / 2, lock);
+      await pass(HOUR_MS / 2);
       await locks.create(NOW_MS, above);
       const claims = [claimOn('/a/B', 'infinity'), claimOn('/a/b'), claimOn('/none')];
       const { protections } = await locks.claim(NOW_MS, claims);
-      expect(protections.map(({ covering }) => tokens(covering))).toEqual([
-        tokens([above, at]),
-        tokens([above, at]),
+      expect(protections.map(({ covering }) => tokensOf(covering))).toEqual([
+        tokensOf([above, at]),
+        tokensOf([above, at]),
         [],
       ]);
-      expect(protections.map(({ within }) => tokens(within))).toEqual([tokens([at]), [], []]);
+      expect(protections.map(({ within }) => tokensOf(within))).toEqual([tokensOf([at]), [], []]);
       expect(await locks.create(NOW_MS, below)).toHaveProperty('claim');
     });
 
@@ -218,7 +204,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
     test('a user has at most 1,000 locks, which released and expired locks do not count toward', async () => {
       const locks = await open();
       const taken = Array.from({ length: LOCKS_OF_USER_MAX }, (_, index) =>
-        lockOn(`/${index}`, index === 1 ? { expiresMs: NOW_MS + 1 } : {}),
+        lockOn(`/${index}`, index === 1 ? { expiresMs: NOW_MS + HOUR_MS / 2 } : {}),
       );
       await Promise.all(taken.map((lock) => locks.create(NOW_MS, lock)));
       expect(await locks.all(NOW_MS)).toHaveLength(LOCKS_OF_USER_MAX);
@@ -226,155 +212,19 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.create(NOW_MS, lockOn('/other', { principal: 'ann ' }))).toHaveProperty('token');
       await locks.release(taken[0]?.token ?? '');
       expect(await locks.create(NOW_MS, lockOn('/more'))).toHaveProperty('token');
-      expect(await locks.create(NOW_MS + 1, lockOn('/again'))).toHaveProperty('token');
-      expect(await locks.create(NOW_MS + 1, lockOn('/last'))).toEqual({ full: 'user' });
+      await pass(HOUR_MS / 2);
+      expect(await locks.create(NOW_MS + HOUR_MS / 2, lockOn('/again'))).toHaveProperty('token');
+      expect(await locks.create(NOW_MS + HOUR_MS / 2, lockOn('/last'))).toEqual({ full: 'user' });
     });
 
     test('after any sequence of steps no two locks conflict, and all answers equal those of a plain list', async () => {
-      const run = async (steps: readonly Step[]) => {
-        const locks = await open();
-        const model = new Model();
-        for (const step of steps) {
-          await take(step, locks, model);
-          await expectAgreement(locks, model);
-        }
-      };
-      await fc.assert(fc.asyncProperty(fc.array(STEP, { minLength: 40, maxLength: 80 }), run), {
-        numRuns: effort(5),
-        seed: testSeed(),
-      });
+      await fc.assert(
+        fc.asyncProperty(LOCK_STEPS, async (steps) => expectModel(steps, await open(), time)),
+        {
+          numRuns: effort(5),
+          seed: testSeed(),
+        },
+      );
     });
   });
-}
-
-const NAMES = fc.constantFrom('a', 'A', 'ab', 'a!', '%', '_', 'ß');
-const PATH = fc.array(NAMES, { maxLength: 3 }).map(pathOf);
-
-const STEP = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      do: fc.constant('create' as const),
-      root: PATH,
-      scope: fc.constantFrom('exclusive' as const, 'shared' as const),
-      depth: fc.constantFrom('0' as const, 'infinity' as const),
-      seconds: fc.integer({ min: 1, max: 30 }),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constant('wait' as const), seconds: fc.integer({ min: 1, max: 8 }) }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      do: fc.constant('refresh' as const),
-      pick: fc.nat(),
-      seconds: fc.integer({ min: 1, max: 30 }),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), pick: fc.nat() }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      do: fc.constant('claim' as const),
-      root: PATH,
-      depth: fc.constantFrom('0' as const, 'infinity' as const),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('end-claim' as const), number: fc.nat() }) },
-);
-
-type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
-
-/** A model that keeps the locks in a plain list and answers every question by a scan. */
-class Model {
-  nowMs = NOW_MS;
-  /** Every token ever granted, so that steps also name locks that are gone. */
-  readonly given: string[] = [];
-  locks: Lock[] = [];
-  claims: (Claim & { readonly id: string })[] = [];
-
-  alive(): Lock[] {
-    return this.locks.filter((lock) => lock.expiresMs > this.nowMs);
-  }
-
-  covering(at: Path): Lock[] {
-    return this.alive().filter((lock) => covers(lock, at));
-  }
-
-  within(at: Path): Lock[] {
-    return this.alive().filter((lock) => isWithin(lock.root, at));
-  }
-}
-
-function covers(lock: Claim, at: Path): boolean {
-  return keyOf(lock.root) === keyOf(at) || (lock.depth === 'infinity' && isWithin(at, lock.root));
-}
-
-function meet(one: Claim, other: Claim): boolean {
-  return covers(one, other.root) || covers(other, one.root);
-}
-
-function conflict(one: Lock, other: Lock): boolean {
-  return meet(one, other) && (one.scope === 'exclusive' || other.scope === 'exclusive');
-}
-
-async function take(step: Step, locks: Locks, model: Model): Promise<void> {
-  const token = 'pick' in step ? (model.given[step.pick % Math.max(1, model.given.length)] ?? 'none') : '';
-  const span = (seconds: number) => ({ timeoutSeconds: seconds, expiresMs: model.nowMs + seconds * 1000 });
-  if (step.do === 'wait') {
-    model.nowMs += step.seconds * 1000;
-  } else if (step.do === 'create') {
-    const wanted = lockOn('/', { ...step, ...span(step.seconds), root: step.root });
-    const { token, root, scope, depth, ownerXml, principal, timeoutSeconds, expiresMs } = wanted;
-    const lock: Lock = { token, root, scope, depth, ownerXml, principal, timeoutSeconds, expiresMs };
-    const inTheWay = model.alive().filter((other) => conflict(lock, other));
-    const claimed = model.claims.filter((claim) => meet(claim, lock));
-    const answer = await locks.create(model.nowMs, lock);
-    if (inTheWay.length > 0) {
-      expect(inTheWay).toContainEqual('conflict' in answer ? answer.conflict : undefined);
-    } else if (claimed.length > 0) {
-      expect(claimed).toContainEqual('claim' in answer ? answer.claim : undefined);
-    } else {
-      expect(answer).toEqual(lock);
-      model.locks.push(lock);
-      model.given.push(token);
-    }
-  } else if (step.do === 'claim') {
-    const claim = { root: step.root, depth: step.depth };
-    const { id, protections } = await locks.claim(model.nowMs, [claim]);
-    model.claims.push({ ...claim, id });
-    const within = claim.depth === 'infinity' ? model.within(claim.root) : [];
-    expect(protections.map((found) => [tokens(found.covering), tokens(found.within)])).toEqual([
-      [tokens(model.covering(claim.root)), tokens(within)],
-    ]);
-  } else if (step.do === 'end-claim') {
-    const [ended] = model.claims.splice(step.number % Math.max(1, model.claims.length), 1);
-    if (ended) await locks.endClaims(ended.id);
-  } else if (step.do === 'refresh') {
-    const old = model.alive().find((lock) => lock.token === token);
-    const renewed = old && { ...old, ...span(step.seconds) };
-    expect(await locks.refresh(model.nowMs, token, span(step.seconds))).toEqual(renewed);
-    if (renewed) model.locks = model.locks.map((lock) => (lock === old ? renewed : lock));
-  } else {
-    const alive = model.alive().some((lock) => lock.token === token);
-    const released = await locks.release(token);
-    // `release` has no time argument, so an expired lock may or may not be found.
-    if (alive) expect(released).toBe(true);
-    model.locks = model.locks.filter((lock) => lock.token !== token);
-  }
-}
-
-async function expectAgreement(locks: Locks, model: Model): Promise<void> {
-  const all = await locks.all(model.nowMs);
-  expect(tokens(all)).toEqual(tokens(model.alive()));
-  for (const [index, lock] of all.entries()) {
-    expect(lock.expiresMs).toBeGreaterThan(model.nowMs);
-    for (const other of all.slice(index + 1)) expect(conflict(lock, other)).toBe(false);
-  }
-  for (const at of ['/', '/a', '/ab', '/a!', '/%', '/a/a', '/a/_/ß'].map(path)) {
-    expect(tokens(await locks.covering(model.nowMs, at))).toEqual(tokens(model.covering(at)));
-    expect(tokens(await locks.within(model.nowMs, at))).toEqual(tokens(model.within(at)));
-  }
 }

@@ -10,9 +10,9 @@ import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { openDatabase } from '../../src/state/sqlite/state-database.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
 import { silentLog } from '../../src/util/log.ts';
+import { lockOn } from '../support/locks.ts';
 import { path } from '../support/paths.ts';
 import { bytes, localFileAt } from './local-files.contract.ts';
-import { lockOn } from './locks.contract.ts';
 import { ANN, BOB, ownersContract } from './owners.contract.ts';
 import { property } from './properties.contract.ts';
 

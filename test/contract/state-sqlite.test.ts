@@ -6,15 +6,18 @@ import { StateInUse, StateUnwritable } from '../../src/state/errors.ts';
 import { openSqliteState, sqliteStateOn } from '../../src/state/sqlite/state.ts';
 import { openDatabase } from '../../src/state/sqlite/state-database.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
+import { lockOn } from '../support/locks.ts';
 import { path } from '../support/paths.ts';
 import { appPasswordsContract } from './app-passwords.contract.ts';
 import { intent, intentsContract } from './intents.contract.ts';
 import { bytes, localFileAt, localFilesContract, localFilesLimitContract } from './local-files.contract.ts';
-import { lockOn, locksContract } from './locks.contract.ts';
+import { locksContract } from './locks.contract.ts';
 import { placeholderAt, placeholdersContract } from './placeholders.contract.ts';
 import { propertiesContract, property } from './properties.contract.ts';
 import { relocation, replacementsContract } from './replacements.contract.ts';
+import { secretContract } from './secret.contract.ts';
 import { timesContract } from './times.contract.ts';
+import { uploadLinksContract } from './upload-links.contract.ts';
 
 const directories: string[] = [];
 const states: State[] = [];
@@ -46,7 +49,12 @@ placeholdersContract('SQLite', async () => openDrive().placeholders);
 timesContract('SQLite', async () => openDrive().times);
 replacementsContract('SQLite', async () => openDrive().replacements);
 appPasswordsContract('SQLite', async () => open().appPasswords);
+uploadLinksContract('SQLite', async () => open().uploadLinks);
 intentsContract('SQLite', async () => openDrive().intents);
+secretContract('SQLite', () => {
+  const directory = newDirectory();
+  return async () => openSqliteState({ directory });
+});
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const lock = lockOn('/a/b');

@@ -85,7 +85,7 @@ finds all its problems at once, \`davgate config show\` prints the settings in e
 
 test('docs/reference/metrics.md lists every metric of davgate', async () => {
   const metrics = createMetrics(() => '');
-  metrics.watch({ drives: () => [], blockCacheBytes: () => 0 });
+  metrics.watch({ drives: () => [], blockCacheBytes: () => 0, stateTrouble: () => undefined });
   const lines = (await metrics.text()).split('\n');
   const types = new Map(
     lines.flatMap((line) => {

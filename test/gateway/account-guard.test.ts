@@ -20,8 +20,8 @@ let ann: string;
 let bob: string;
 beforeAll(async () => {
   service = await startTestService();
-  const tokenOf = (email: string) => {
-    const { id } = service.service.addAccount({
+  const tokenOf = async (email: string) => {
+    const { id } = await service.service.addAccount({
       email,
       givenName: 'A',
       surname: 'B',

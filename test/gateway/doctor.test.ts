@@ -12,7 +12,7 @@ import { SCOPES, type Scope } from '../../src/service/accounts/scopes.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { type Clock, instantIn, systemClock } from '../../src/util/clock.ts';
 import { Networks } from '../../src/util/networks.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/free-port.ts';
 import { lose, ScriptedService } from '../support/scripted-service.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, rpc } from '../support/service-client.ts';
@@ -34,7 +34,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'davgate-doctor-'));
   const email = `account-${++accounts}@example.org`;
   const account = { email, givenName: 'A', surname: 'B', mayDeletePermanently: true };
-  accountId = service.service.addAccount(account).id;
+  accountId = (await service.service.addAccount(account)).id;
   token = await tokenWithout();
 });
 afterEach(async () => {
@@ -373,7 +373,7 @@ describe('doctor on the local machine', () => {
 
   test('doctor accepts a certificate that fits its key, and fails one that does not fit or is out of date', async () => {
     const pem = (name: string) => join(import.meta.dirname, '..', 'support', 'certificates', name);
-    const tls = { certFile: pem('one.pem'), keyFile: pem('one.key') };
+    const tls = { certFile: pem('one.pem'), keyFile: pem('one.key'), hasHttp2: true };
     expect((await runDoctor(localOnly({ tls }))).line('certificate')).toMatch(/^ok .*matches its key/);
     const other = { ...tls, keyFile: pem('other.key') };
     expect((await runDoctor(localOnly({ tls: other }))).line('certificate')).toMatch(

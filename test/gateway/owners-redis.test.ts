@@ -6,6 +6,8 @@ import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { appPasswordsContract } from '../contract/app-passwords.contract.ts';
 import { ANN, BOB, ownersContract } from '../contract/owners.contract.ts';
+import { secretContract } from '../contract/secret.contract.ts';
+import { uploadLinksContract } from '../contract/upload-links.contract.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let redis: TestRedis;
@@ -24,6 +26,11 @@ async function open(url = `${redis.url}/${++databases}`): Promise<State> {
 
 ownersContract('Redis', async () => (await open()).owners);
 appPasswordsContract('Redis', async () => (await open()).appPasswords);
+secretContract('Redis', () => {
+  const url = `${redis.url}/${++databases}`;
+  return () => openRedisState({ url, clock: systemClock, log: silentLog });
+});
+uploadLinksContract('Redis', async () => (await open()).uploadLinks);
 
 test('a drive in Redis belongs to the first account that sets itself as its owner, and any other account or root is refused', async () => {
   const [one, other] = [await open(), await open(`${redis.url}/${databases}`)];

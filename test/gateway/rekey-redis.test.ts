@@ -7,9 +7,9 @@ import { openRedisState } from '../../src/state/redis/state.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { ROOT } from '../../src/util/path.ts';
-import { lockOn } from '../contract/locks.contract.ts';
+import { lockOn } from '../support/locks.ts';
 import { path } from '../support/paths.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { seenInRedis, startRedis, type TestRedis } from '../support/redis.ts';
 
 let redis: TestRedis;
 
@@ -57,9 +57,18 @@ async function leaveOldState(): Promise<void> {
   const { timeoutSeconds, expiresMs, ...lasting } = lock;
   await connection.script(
     CREATE,
-    ['locks', 'lock-places', 'lock-ends', 'claims', 'claim-places', 'claim-ends', 'lock-principals'].map(key),
     [
-      ...[String(NOW_MS), lock.token, lock.scope, lock.depth, String(expiresMs)],
+      'locks',
+      'lock-places',
+      'lock-ends',
+      'claims',
+      'claim-places',
+      'claim-ends',
+      'lock-principals',
+      'withdrawn-locks',
+    ].map(key),
+    [
+      ...[lock.token, lock.scope, lock.depth, String(expiresMs - NOW_MS)],
       ...[JSON.stringify(lasting), JSON.stringify({ timeoutSeconds, expiresMs })],
       ...[`/${OUTDATED}`, lock.principal, '10', '10'],
     ],
@@ -82,7 +91,9 @@ test('placeholders, local files and locks under outdated Redis keys are all foun
     expect(await placeholders.in(path('/Docs'))).toHaveLength(2);
     expect(await localFiles.in(path(`/${SMALL}`))).toHaveLength(1);
     const { locks } = state.drive('d');
-    expect(await locks.create(NOW_MS, lockOn(`/${SMALL}/new`))).toEqual({ conflict: lock });
+    expect(await locks.create(NOW_MS, lockOn(`/${SMALL}/new`))).toEqual({
+      conflict: seenInRedis(lock),
+    });
     await locks.release(lock.token);
     expect(await locks.all(NOW_MS)).toEqual([]);
     expect(await locks.create(NOW_MS, lockOn(`/${SMALL}/new`))).toHaveProperty('token');

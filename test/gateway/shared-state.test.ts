@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Gateway, startGateway } from '../../src/app/gateway.ts';
+import type { Gateway } from '../../src/app/gateway.ts';
 import { type LogFields, silentLog } from '../../src/util/log.ts';
-import { Networks } from '../../src/util/networks.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, expectSoon } from '../support/eventually.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import { startSharedGateway } from '../support/shared-gateway.ts';
 
 /** Two gateways on one account share one Redis. */
 let service: TestService;
@@ -32,31 +32,8 @@ afterEach(async () => {
 
 async function startNextGateway(): Promise<void> {
   const own = join(directory.path, String(gateways.length));
-  const { url, token } = service;
-  const drive = {
-    name: 'default',
-    service: { apiUrl: url, contentUrl: url, notifyUrl: url, credentials: { token } },
-    root: '',
-    deletePolicy: 'auto',
-  } as const;
   const log = { ...silentLog, error: (_: string, fields?: LogFields) => void errors.push(fields) };
-  const config = {
-    listen: { host: '127.0.0.1', port: 0 },
-    log: { level: 'info', format: 'text' } as const,
-    logRequests: true,
-    crossOrigins: [],
-    trustedProxies: new Networks(),
-    basePath: '',
-    tls: undefined,
-    publicUrl: undefined,
-    dataDirectory: join(own, 'data'),
-    cacheDirectory: join(own, 'cache'),
-    writeMode: 'through' as const,
-    redisUrl: redis.url,
-    drives: [drive],
-    users: undefined,
-  };
-  gateways.push(await startGateway(config, log));
+  gateways.push(await startSharedGateway({ service, redis, directory: own, log }));
 }
 
 interface RequestParts {
@@ -145,8 +122,40 @@ test('PUT while Redis is away answers 503 with Retry-After, logs the reason and 
   expect(refused.status).toBe(503);
   expect(refused.headers.get('retry-after')).toBe('10');
   expect(refused.text).not.toContain(String(redis.port));
-  expect(String(errors[0]?.['reason'])).toMatch(/^StateUnavailable: .*no answer within 10 s/);
+  expect(String(errors[0]?.['reason'])).toMatch(
+    /^StateUnavailable: .*check that Redis runs|^StateUnavailable: .*nothing listens there/,
+  );
   await redis.start();
-  expect((await ask(0, 'GET', '/a')).text).toBe('one');
-  expect((await ask(0, 'PUT', '/a', { body: 'two' })).status).toBe(204);
+  await expectSoon(async () => (await ask(0, 'GET', '/a')).text).toBe('one');
+  await eventually(async () => expect((await ask(0, 'PUT', '/a', { body: 'two' })).status).toBe(204));
+});
+
+test('while Redis is away, readyz answers 503 without its address, healthz 200 with the reason, and metrics 0', async () => {
+  const check = async (name: string) => (await ask(0, 'GET', `/.davgate/${name}`)).text;
+  expect((await ask(0, 'GET', '/.davgate/readyz')).status).toBe(200);
+  expect(await check('metrics')).toContain('\ndavgate_shared_state_up 1\n');
+  await redis.kill();
+  const unready = { status: 503, text: '{"status":"unready","reason":"the shared state is away"}' };
+  await expectSoon(() => ask(0, 'GET', '/.davgate/readyz')).toMatchObject(unready);
+  const health = await ask(0, 'GET', '/.davgate/healthz');
+  expect(health.status).toBe(200);
+  expect(JSON.parse(health.text)).toMatchObject({
+    status: 'ok',
+    stateTrouble: expect.stringContaining(`127.0.0.1:${redis.port}`),
+  });
+  expect(await check('metrics')).toContain('\ndavgate_shared_state_up 0\n');
+  await redis.start();
+  await expectSoon(() => ask(0, 'GET', '/.davgate/readyz')).toMatchObject({ status: 200 });
+  expect(await check('healthz')).not.toContain('stateTrouble');
+});
+
+test('with Redis a local file has at most 1 MiB: PUT and MOVE of a larger one answer 413, and the moved file stays', async () => {
+  const allowed = 'x'.repeat(1024 * 1024);
+  expect((await ask(0, 'PUT', '/._a', { body: allowed })).status).toBe(201);
+  expect((await ask(0, 'PUT', '/._a', { body: `${allowed}x` })).status).toBe(413);
+  expect((await ask(1, 'GET', '/._a')).text === allowed).toBe(true);
+  expect((await ask(0, 'PUT', '/large', { body: `${allowed}x` })).status).toBe(201);
+  const headers = { Destination: new URL('/._large', gateways[0]?.url).href };
+  expect((await ask(0, 'MOVE', '/large', { headers })).status).toBe(413);
+  expect((await ask(0, 'GET', '/large')).status).toBe(200);
 });

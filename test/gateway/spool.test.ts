@@ -15,8 +15,6 @@ import { rpc } from '../support/service-client.ts';
 const MIB = 1024 * 1024;
 /** Maximum size of the parts of one upload that are in flight, in bytes. */
 const SENT_BYTES = UPLOAD_LIMITS.inFlightMax * UPLOAD_LIMITS.partBytes;
-/** `SENT_BYTES` and the part that is being filled. */
-const PARTS_BYTES = SENT_BYTES + UPLOAD_LIMITS.partBytes;
 /** Time the service takes for each part, in ms. Finder gives up after 30 s without progress. */
 const PART_MS = 40_000;
 const PIECE_BYTES = 256 * 1024;
@@ -101,8 +99,8 @@ test('a chunked PUT to a slow service makes progress at least every 15 s, and is
     await untilSpooled({ isCertain: stillMs === 10_000 });
     stillMs = spooledBytes() > before ? 0 : stillMs + 5_000;
   }
-  // Far more than the parts in memory.
-  expect(sent.bytes).toBeGreaterThan(PARTS_BYTES + 8 * MIB);
+  // Beside the parts under way, at least 4 MiB in each 15 s.
+  expect(sent.bytes).toBeGreaterThanOrEqual(SENT_BYTES + 8 * MIB);
   expect(spoolFiles()).toBe(1);
   service.service.setFaults({});
   await clock.advance(PART_MS);

@@ -5,6 +5,7 @@ import { pseudoRandomBytes } from '../support/bytes.ts';
 import { type DropboxHosts, playDropboxHosts } from '../support/dropbox-hosts.ts';
 import { effort } from '../support/effort.ts';
 import { eventually } from '../support/eventually.ts';
+import { GatewayClient, startTestGateway } from '../support/gateway.ts';
 import { type ServiceProgram, startServiceProgram, temporaryDirectory } from '../support/program.ts';
 import { configureDropboxRclone, type Rclone } from '../support/rclone.ts';
 import { syncTwice } from '../support/rclone-sync.ts';
@@ -211,6 +212,28 @@ describe("rclone's Dropbox backend on the service", () => {
       await writeFile(join(odd, name), name);
     await rclone.run('copy', odd, 'drive:odd');
     await rclone.run('check', '--download', odd, 'drive:odd');
+  });
+
+  test('rclone and davgate show each other the same odd names', async () => {
+    const names = ['back\\slash', 'del\u007f', 'full＼width', 'blank ', '␡', ' ␠ ␠'];
+    const written = join(local.path, 'of rclone');
+    await mkdir(written);
+    for (const name of names) await writeFile(join(written, name), name);
+    await rclone.run('copy', written, 'drive:of rclone');
+    const gateway = await startTestGateway({ service });
+    const client = new GatewayClient(gateway.url);
+    try {
+      for (const name of names) {
+        expect((await client.send('GET', `/of rclone/${name}`)).body.toString()).toBe(name);
+        const moved = { destination: `${gateway.url}/of%20davgate/${encodeURIComponent(name)}` };
+        await client.send('MKCOL', '/of davgate');
+        expect((await client.send('COPY', `/of rclone/${name}`, { headers: moved })).status).toBe(201);
+      }
+      await rclone.run('check', '--download', written, 'drive:of davgate');
+    } finally {
+      client.close();
+      await gateway.close();
+    }
   });
 
   test('rclone copy fails for a name that the service refuses, and stores the other files', async () => {

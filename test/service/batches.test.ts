@@ -207,7 +207,7 @@ describe('jobs of batches', () => {
   );
 
   test('delete_batch/check answers invalid_async_job_id for a job of another account', async () => {
-    const other = service.service.addAccount({
+    const other = await service.service.addAccount({
       email: 'other@example.org',
       givenName: 'O',
       surname: 'T',
@@ -251,18 +251,21 @@ describe('jobs of batches', () => {
   });
 });
 
-test('a service that closes lets the step of a batch under way finish, and drops the rest', async () => {
+test('a service that closes lets the step of a batch under way finish, drops the rest, and the job answers internal_error after a restart', async () => {
   const stopped = new ManualClock();
   const first = await startTestService({ faults: { 'contention-hold-ms': 1 }, clock: stopped });
   const paths = Array.from({ length: 200 }, (_, index) => `/Rest/${index}`);
-  await rpc(first, 'files/create_folder_batch', { paths });
+  const launched = await rpc(first, 'files/create_folder_batch', { paths });
   await stopped.untilSleeping();
   const closed = first.service.close();
   await stopped.advance(1);
   await closed;
-  const second = await startTestService({ dataDirectory: first.dataDirectory });
+  const second = await startTestService({ dataDirectory: first.dataDirectory, clock: stopped });
   const { json } = await rpc(second, 'files/list_folder', { path: '/Rest' });
   expect(json).toMatchObject({ entries: { length: 50 }, has_more: false });
+  const { async_job_id } = launched.json as { async_job_id: string };
+  const checked = await rpc(second, 'files/create_folder_batch/check', { async_job_id });
+  expect(refusalIn(checked)).toEqual(refusal(409, 'internal_error', { '.tag': 'internal_error' }));
   await second.close();
   await first.close();
 });

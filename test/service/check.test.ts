@@ -36,7 +36,7 @@ afterEach(async () => {
 async function found(onProgress: (progress: CheckProgress) => void = () => {}): Promise<string[]> {
   await service.close();
   const lines: string[] = [];
-  for await (const line of checkService(dataDirectory, onProgress)) lines.push(line);
+  for await (const line of checkService({ dataDirectory }, onProgress)) lines.push(line);
   return lines;
 }
 
@@ -259,7 +259,7 @@ describe('check of databases', () => {
   });
 
   test('a check of a data directory in use is refused and leaves the service working', async () => {
-    const checking = checkService(dataDirectory, () => {}).next();
+    const checking = checkService({ dataDirectory }, () => {}).next();
     await expect(checking).rejects.toMatchObject({ reason: 'in-use' });
     expect((await download(service, '/small.txt')).text).toBe('small');
   });
@@ -271,7 +271,7 @@ describe('check of databases', () => {
   });
 
   test('a check of a missing data directory fails with the reason unusable', async () => {
-    const nothing = checkService(join(dataDirectory, 'nothing'), () => {}).next();
+    const nothing = checkService({ dataDirectory: join(dataDirectory, 'nothing') }, () => {}).next();
     await expect(nothing).rejects.toMatchObject({ reason: 'unusable' });
   });
 });

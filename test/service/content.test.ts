@@ -87,7 +87,7 @@ describe('files/upload', () => {
   });
 
   test('files/upload beyond the account’s limit answers path/insufficient_space', async () => {
-    const account = service.service.addAccount({
+    const account = await service.service.addAccount({
       email: 'small@example.org',
       givenName: 'S',
       surname: 'M',

@@ -314,7 +314,7 @@ test('token-lifetime-seconds expires tokens of a refresh or a code, and not the 
 /** Returns an access token from the code flow. */
 async function exchanged(): Promise<string> {
   const redirectUri = 'http://localhost:53682/';
-  const { app, secret } = addApp(service, { redirectUris: [redirectUri] });
+  const { app, secret } = await addApp(service, { redirectUris: [redirectUri] });
   await addPerson(service, 'ann@example.org', 'correct horse');
   const token = await tokenByConsent(
     service,

@@ -54,12 +54,15 @@ function callAs(authorization: string, { name, style }: Pick<Route, 'name' | 'st
 }
 
 /** Adds an app with `appScopes` and a token of it with `scopes`. Returns both Authorization values. */
-function tokenOf(appScopes: readonly Scope[], scopes: readonly Scope[]): { token: string; basic: string } {
-  const { app, secret } = addApp(service, { scopes: appScopes });
+async function tokenOf(
+  appScopes: readonly Scope[],
+  scopes: readonly Scope[],
+): Promise<{ token: string; basic: string }> {
+  const { app, secret } = await addApp(service, { scopes: appScopes });
   const basic = `Basic ${Buffer.from(`${app.key}:${secret}`).toString('base64')}`;
-  const token = besideService(service, ({ tokens, accounts }) => {
-    const accountId = accounts.all()[0]?.id ?? '';
-    return tokens.grantAccess(0, { accountId, appKey: app.key, scopes });
+  const token = await besideService(service, async ({ tokens, accounts }) => {
+    const accountId = (await accounts.all())[0]?.id ?? '';
+    return await tokens.grantAccess(0, { accountId, appKey: app.key, scopes });
   });
   return { token: `Bearer ${token}`, basic };
 }
@@ -69,19 +72,19 @@ describe.each(SCOPED)('$name with scope $scope', (route) => {
   const others = SCOPES.filter((other) => other !== scope);
 
   test(`${route.name} answers a token without ${route.scope} with missing_scope`, async () => {
-    expect(refusalIn(await callAs(tokenOf(SCOPES, others).token, route))).toEqual(
+    expect(refusalIn(await callAs((await tokenOf(SCOPES, others)).token, route))).toEqual(
       refusal(401, 'missing_scope', { '.tag': 'missing_scope', required_scope: scope }),
     );
   });
 
   test(`${route.name} accepts a token with ${route.scope} alone`, async () => {
-    const { status, text } = await callAs(tokenOf([scope], [scope]).token, route);
+    const { status, text } = await callAs((await tokenOf([scope], [scope])).token, route);
     expect(status).not.toBe(401);
     expect(text).not.toContain('scope');
   });
 
   test(`${route.name} answers 400 to an app without ${route.scope}, whatever the scopes of its token`, async () => {
-    const { token, basic } = tokenOf(others, SCOPES);
+    const { token, basic } = await tokenOf(others, SCOPES);
     const calls = auth === 'user' ? [token] : [token, basic];
     for (const authorization of calls) {
       const { status, headers, text } = await callAs(authorization, route);
@@ -96,7 +99,7 @@ describe.each(SCOPED)('$name with scope $scope', (route) => {
 test.each([...ROUTES.values()].filter(({ scope, auth }) => scope === undefined && auth !== 'none'))(
   '$name needs no scope',
   async (route) => {
-    const { token, basic } = tokenOf([], []);
+    const { token, basic } = await tokenOf([], []);
     const { status } = await callAs(route.auth === 'app' ? basic : token, route);
     expect(status).toBe(200);
   },

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { ROUTES } from '../../src/service/routes/table.ts';
 import { type Certificate, makeCertificate } from '../support/certificate.ts';
 import { expectSoon } from '../support/eventually.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/free-port.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { headerJson, put, rpc, send, sharedLink } from '../support/service-client.ts';
 

@@ -84,7 +84,7 @@ describe('files/list_folder', () => {
 
   test('list_folder/continue refuses a cursor of another account with 400', async () => {
     const { cursor } = pageOf(await call('files/list_folder', { path: '' }));
-    const other = service.service.addAccount({
+    const other = await service.service.addAccount({
       email: 'other@example.org',
       givenName: 'O',
       surname: 'T',

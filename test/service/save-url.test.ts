@@ -265,7 +265,7 @@ function cut(headers: Record<string, string>): RequestListener {
 /** Returns an access token of a new account. */
 async function otherToken({ service: running }: TestService, limitBytes?: number): Promise<string> {
   const email = `${Math.random()}@example.org`;
-  const account = running.addAccount({
+  const account = await running.addAccount({
     email,
     givenName: 'O',
     surname: 'T',

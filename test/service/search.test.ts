@@ -166,7 +166,7 @@ test('files/search/continue_v2 answers each match once, also when a match is del
 });
 
 async function otherToken(): Promise<string> {
-  const account = service.service.addAccount({
+  const account = await service.service.addAccount({
     email: 'many@example.org',
     givenName: 'M',
     surname: 'N',

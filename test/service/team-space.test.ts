@@ -24,7 +24,7 @@ afterAll(() => service.close());
 
 async function member(email: string, givenName: string, team: string | undefined): Promise<TestService> {
   const person = { email, givenName, surname: '', mayDeletePermanently: true };
-  const { id: accountId } = service.service.addAccount(person, team);
+  const { id: accountId } = await service.service.addAccount(person, team);
   return { ...service, token: await service.service.grant({ accountId, scopes: SCOPES }) };
 }
 

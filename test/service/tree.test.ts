@@ -86,7 +86,7 @@ test('files/permanently_delete answers null and leaves no revision', async () =>
 });
 
 test('files/permanently_delete answers 400 to an account without that right', async () => {
-  const account = service.service.addAccount({
+  const account = await service.service.addAccount({
     email: 'basic@example.org',
     givenName: 'B',
     surname: 'A',

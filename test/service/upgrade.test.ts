@@ -85,9 +85,9 @@ test('a data directory of an older version keeps its files, tokens and links aft
   expect((await send(`${after.url}/oauth2/token`, { method: 'POST', body })).status).toBe(200);
   const { pathname, search } = new URL((link.json as { url: string }).url);
   expect((await send(`${after.url}${pathname}${search}`, {})).status).toBe(200);
-  besideService(after, ({ apps }) =>
-    expect(apps.all()).toMatchObject([{ name: 'davgate', status: 'production', redirectUris: [] }]),
-  );
+  expect(await besideService(after, ({ apps }) => apps.all())).toMatchObject([
+    { name: 'davgate', status: 'production', redirectUris: [] },
+  ]);
 });
 
 test('an older data directory’s account gets a password at the upgrade, which stays the same', async () => {

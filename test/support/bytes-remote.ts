@@ -45,6 +45,8 @@ export class BytesRemote implements UploadCalls, Pick<Remote, 'download'> {
   before: (call: Call, signal: AbortSignal | undefined) => Promise<void> | void = () => {};
   /** Returns the failure of an entry of `finishSessions`, or `undefined` for success. */
   outcomeOf: (commit: SessionCommit) => Error | undefined = () => undefined;
+  /** Whether other gateways commit too. */
+  isShared = false;
   /** Maximum number of parallel uploads. */
   sideBySide = 1;
   /** Faults of the next downloads, in order. A download without one succeeds. */
@@ -102,6 +104,10 @@ export class BytesRemote implements UploadCalls, Pick<Remote, 'download'> {
   ): Promise<FileEntry> {
     await this.#begin({ what: 'upload', path }, signal);
     return this.put(path, Uint8Array.from(body));
+  }
+
+  commitsAreShared(): boolean {
+    return this.isShared;
   }
 
   uploadsAtOnce(): number {

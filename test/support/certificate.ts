@@ -9,6 +9,8 @@ export interface Certificate {
   readonly cert: string;
   /** Path of a file with `cert`. */
   readonly file: string;
+  /** Path of a file with `key`. */
+  readonly keyFile: string;
   remove(): Promise<void>;
 }
 
@@ -25,6 +27,7 @@ export async function makeCertificate(names: readonly string[], address: string)
     key: await readFile(key, 'utf8'),
     cert: await readFile(cert, 'utf8'),
     file: cert,
+    keyFile: key,
     remove: () => rm(directory, { recursive: true, force: true }),
   };
 }

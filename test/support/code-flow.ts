@@ -13,14 +13,20 @@ export const OVER_HTTPS = 'https://app.example/callback?from=davgate';
 
 /** The code flow of a new app that no account has allowed, in a browser without cookies. */
 export class CodeFlow {
-  readonly app: App;
-  readonly secret: string;
   readonly browser: FormBrowser;
 
-  constructor(private readonly service: TestService) {
-    const redirectUris = [CALLBACK, OVER_HTTPS];
-    ({ app: this.app, secret: this.secret } = addApp(service, { name: 'Photo <Sorter>', redirectUris }));
+  private constructor(
+    private readonly service: TestService,
+    readonly app: App,
+    readonly secret: string,
+  ) {
     this.browser = new FormBrowser(service);
+  }
+
+  static async start(service: TestService): Promise<CodeFlow> {
+    const redirectUris = [CALLBACK, OVER_HTTPS];
+    const { app, secret } = await addApp(service, { name: 'Photo <Sorter>', redirectUris });
+    return new CodeFlow(service, app, secret);
   }
 
   /** Returns the parameters of the app's authorization request. */

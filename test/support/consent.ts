@@ -2,35 +2,38 @@ import type { App, NewApp } from '../../src/service/accounts/apps.ts';
 import { addAccount } from '../../src/service/accounts/provision.ts';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { hashOfPassword } from '../../src/service/accounts/secrets.ts';
-import { openDatabase } from '../../src/service/registry/database.ts';
-import { type Registry, registryIn } from '../../src/service/registry/registry.ts';
+import type { Directory } from '../../src/service/directory/directory.ts';
+import { openSqliteDirectory } from '../../src/service/directory/sqlite/sqlite-directory.ts';
 import type { TestService } from './service.ts';
 import { type Answered, send } from './service-client.ts';
 
 /** Works on the accounts of a running service by a connection of its own, as the commands do. */
-export function besideService<T>(service: TestService, work: (registry: Registry) => T): T {
-  const database = openDatabase(service.dataDirectory);
+export async function besideService<T>(
+  service: TestService,
+  work: (directory: Directory) => T | Promise<T>,
+): Promise<T> {
+  const { directory, close } = openSqliteDirectory(service.dataDirectory);
   try {
-    return work(registryIn(database));
+    return await work(directory);
   } finally {
-    database.close();
+    await close();
   }
 }
 
 /** Adds an app. Fields left out have any valid value. */
-export function addApp(
+export async function addApp(
   service: TestService,
   app: Partial<NewApp> = {},
-): { readonly app: App; readonly secret: string } {
+): Promise<{ readonly app: App; readonly secret: string }> {
   const plain = { name: 'Test app', status: 'production', scopes: SCOPES, redirectUris: [] } as const;
-  return besideService(service, ({ apps }) => apps.add({ ...plain, ...app }));
+  return await besideService(service, ({ apps }) => apps.add({ ...plain, ...app }));
 }
 
 /** Adds an account with a password. Returns its id. */
 export async function addPerson(service: TestService, email: string, password: string): Promise<string> {
   const passwordHash = await hashOfPassword(password);
   const person = { email, givenName: 'Ann', surname: 'Other', mayDeletePermanently: false, passwordHash };
-  return besideService(service, ({ accounts }) => addAccount(accounts, person).id);
+  return await besideService(service, async ({ accounts }) => (await addAccount(accounts, person)).id);
 }
 
 /** A client of the pages of `/oauth2/authorize` that keeps cookies and sends forms. */

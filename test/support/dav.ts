@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import type { Drive } from '../../src/dav/context.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
 import { startGatewayServer } from '../../src/http/gateway-server.ts';
+import type { PieceStore } from '../../src/state/pieces/piece-store.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { type Log, type LogFields, silentLog } from '../../src/util/log.ts';
 import type { Networks } from '../../src/util/networks.ts';
@@ -66,6 +67,9 @@ export async function startDav(
     readonly trustedProxies?: Networks;
     readonly basePath?: string;
     readonly listingBytesMax?: number;
+    readonly pieces?: PieceStore;
+    /** Makes the tokens of locks. The default counts, so that two servers make the same. */
+    readonly randomUuid?: () => string;
   } = {},
 ): Promise<DavServer> {
   const clock = new ManualClock();
@@ -74,12 +78,13 @@ export async function startDav(
   const drive = options.wrap?.({ files, state }) ?? { files, state };
   const errors: LogFields[] = [];
   let uuids = 0;
-  const randomUuid = () => `00000000-0000-4000-8000-${(++uuids).toString().padStart(12, '0')}`;
+  const counted = () => `00000000-0000-4000-8000-${(++uuids).toString().padStart(12, '0')}`;
   const handle = createDavHandler({
     clock,
     log: logInto(errors),
     ...(options.listingBytesMax !== undefined && { listingBytesMax: options.listingBytesMax }),
-    randomUuid,
+    randomUuid: options.randomUuid ?? counted,
+    pieces: options.pieces,
   });
   const open = new Set<ServerResponse>();
   const listener = await startGatewayServer({

@@ -8,7 +8,10 @@ export function eventually<T>(expectation: () => T | Promise<T>, intervalMs = 50
   return vi.waitFor(expectation, { timeout: WAIT_MS, interval: intervalMs });
 }
 
-/** Repeats `read` until the matcher holds: `await expectSoon(() => page.title()).toBe('x')`. */
+/**
+ * Repeats `read` until the matcher holds: `await expectSoon(() => page.title()).toBe('x')`. Not in a concurrent test, where it
+ * throws when another one has ended meanwhile: `eventually` does not.
+ */
 export function expectSoon<T>(read: () => T | Promise<T>, intervalMs = 50) {
   return expect.poll(read, { timeout: WAIT_MS, interval: intervalMs });
 }

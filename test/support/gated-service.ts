@@ -11,18 +11,26 @@ export interface GatedService {
   close(call: string): Gate;
   /** Holds the answers to the calls of a function until the gate is opened. */
   closeBehind(call: string): Gate;
+  /** Returns the functions called since the last `take`, in order. */
+  take(): readonly string[];
+  /** Returns the number of calls of a function that have no answer yet. */
+  waiting(call: string): number;
   end(): Promise<void>;
 }
 
-/** Starts a proxy of the service at `target` that can hold calls and answers. */
+/** Starts a proxy of the service at `target` that knows the calls, and can hold them and their answers. */
 export async function startGatedService(target: string): Promise<GatedService> {
   const gates = new Map<string, Gate>();
   const gatesBehind = new Map<string, Gate>();
+  const calls: string[] = [];
+  const waiting: string[] = [];
   const pass = async (request: IncomingMessage, response: ServerResponse) => {
     const { pathname } = new URL(request.url ?? '', target);
     const call = pathname.slice(pathname.lastIndexOf('/') + 1);
+    calls.push(call);
     await gates.get(call)?.pass();
-    const answer = await passedOn(request, target);
+    waiting.push(call);
+    const answer = await passedOn(request, target).finally(() => waiting.splice(waiting.indexOf(call), 1));
     await gatesBehind.get(call)?.pass();
     response.writeHead(answer.statusCode ?? 500, answer.headers);
     await pipeline(answer, response);
@@ -46,6 +54,8 @@ export async function startGatedService(target: string): Promise<GatedService> {
       gatesBehind.set(call, gate);
       return gate;
     },
+    take: () => calls.splice(0),
+    waiting: (call) => waiting.filter((each) => each === call).length,
     async end() {
       for (const gate of [...gates.values(), ...gatesBehind.values()]) gate.open();
       server.closeAllConnections();

@@ -4,25 +4,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
-import { createRemote } from '../../src/api/client.ts';
+import { createRemote, type RemoteOptions } from '../../src/api/client.ts';
 import type { HttpTimeouts } from '../../src/api/http.ts';
+import { userDrives } from '../../src/app/user-drives.ts';
 import { createBrowserHandler } from '../../src/browser/handler.ts';
-import type { Drive } from '../../src/browser/route.ts';
+import type { FolderGrant, Grant } from '../../src/config/grant.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
 import { openBlockCache } from '../../src/drive/content/block-cache.ts';
 import { openDrive } from '../../src/drive/drive.ts';
 import type { JournalDepth } from '../../src/drive/journal/write-back.ts';
 import { openSpool } from '../../src/drive/spool/spool.ts';
-import { createDriveView } from '../../src/drive/view/drive-view.ts';
-import { FolderSize } from '../../src/drive/view/folder-size.ts';
-import type { ViewedDrive } from '../../src/drive/view/mounts.ts';
-import { Quota } from '../../src/drive/view/quota.ts';
 import { startGatewayServer } from '../../src/http/gateway-server.ts';
+import { PieceStore } from '../../src/state/pieces/piece-store.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import type { Log, LogFields } from '../../src/util/log.ts';
-import { pathOf, ROOT } from '../../src/util/path.ts';
+import { ROOT } from '../../src/util/path.ts';
 import type { TestService } from './service.ts';
 import { unhurried } from './unhurried.ts';
 
@@ -54,6 +52,7 @@ export interface TestMount {
   readonly root: string;
   readonly isReadOnly?: boolean;
   readonly quotaBytes?: number;
+  readonly folders?: readonly FolderGrant[];
 }
 
 export interface GatewayOptions {
@@ -62,10 +61,14 @@ export interface GatewayOptions {
   readonly deadlineMs?: number;
   /** The folder of the account that is the drive's root, as in `--root`. The default is the whole account. */
   readonly root?: string;
+  /** What happens to names that the service does not take, as in `--names`. */
+  readonly names?: RemoteOptions['names'];
   /** How long an empty file waits for its body, in ms. */
   readonly holdMs?: number;
   /** Random numbers for the waits between two tries. */
   readonly random?: () => number;
+  /** What it shares with other gateways of the account. */
+  readonly shared?: RemoteOptions['shared'];
   /** Clock of the gateway. Its connections use the system clock, with time-outs longer than a test. */
   readonly clock?: Clock;
   /** Whether writes are acknowledged when they are in the journal. */
@@ -123,10 +126,12 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     notifyUrl: url,
     credentials: { appKey, appSecret, refreshToken },
     root: options.root ?? '',
+    ...(options.names && { names: options.names }),
     clock,
     log,
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(random && { random }),
+    shared: options.shared,
     timeouts,
   });
   const spool = await openSpool({ directory: join(directory, 'spool'), clock, log });
@@ -143,20 +148,30 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const access = {
     user: undefined,
     drive: {
-      ...{ name: 'd', files, history: files.history, state: files.state, changes: files.changes },
+      ...{
+        name: 'd',
+        files,
+        history: files.history,
+        state: files.state,
+        changes: files.changes,
+        changeLog: files.changeLog,
+        catchUp: files.catchUp,
+      },
       places: [{ path: ROOT, isReadOnly: options.isReadOnly ?? false }],
       ...(options.isReadOnly && { isReadOnly: () => true }),
     },
   };
+  const driveOf = userDrives(new Map([['d', { ...access.drive, isReadOnly: false }]]), clock);
   const views = new Map(
     Object.entries(options.views ?? {}).map(([user, mounts]) => [
       user,
-      { user: { name: user }, drive: viewOf(access.drive, mounts, clock) },
+      { user: { name: user }, drive: driveOf({ name: user, grants: mounts.map(grantOf) }) },
     ]),
   );
   const accessOf = ({ headers }: IncomingMessage) => views.get(String(headers['x-test-user'])) ?? access;
   const handleApi = createBrowserHandler({ clock, log });
-  const handleDav = createDavHandler({ clock, log });
+  const pieces = await PieceStore.open({ directory: join(directory, 'uploads'), clock, log });
+  const handleDav = createDavHandler({ clock, log, pieces });
   const listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
@@ -182,6 +197,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     },
     async close() {
       await listener.close(unhurried());
+      await pieces.close();
       await files.close(unhurried());
       await remote.close();
       await cache.close();
@@ -192,15 +208,8 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   };
 }
 
-function viewOf(drive: ViewedDrive, mounts: readonly TestMount[], clock: Clock): Drive {
-  const all = mounts.map(({ at, isReadOnly = false, quotaBytes, ...mount }) => {
-    const root = pathOf(mount.root.split('/').filter(Boolean));
-    const quota =
-      quotaBytes === undefined ? undefined : new Quota(new FolderSize(drive, root, clock), quotaBytes, clock);
-    return { drive, isReadOnly, root, quota, at: pathOf(at.split('/').filter(Boolean)) };
-  });
-  const places = all.map(({ at, isReadOnly }) => ({ path: at, isReadOnly }));
-  return { name: 'd', places, ...createDriveView(all) };
+function grantOf({ at, ...mount }: TestMount): Grant {
+  return { ...mount, drive: 'd', ...(at !== '/' && { folder: at.slice(1) }) };
 }
 
 export interface GatewayAnswer {

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Provider } from 'oidc-provider';
+import { freePort } from './free-port.ts';
 
 export const CLIENT_ID = 'davgate';
 export const CLIENT_SECRET = 'a secret of davgate at the provider';
@@ -26,9 +26,9 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
   let isCutting = false;
   const answer: RequestListener = (request, response) =>
     isCutting && request.url === '/token' ? request.socket.destroy() : handle(request, response);
-  let server = createServer(answer).listen(0, '127.0.0.1');
+  const port = await freePort();
+  let server = createServer(answer).listen(port, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // a port is an AddressInfo
   const issuer = `http://localhost:${port}`;
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const keys = [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid: 'one' }];

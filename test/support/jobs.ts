@@ -1,12 +1,11 @@
-import type { TestService } from './service.ts';
-import { type Answered, rpc } from './service-client.ts';
+import { type Answered, type Callable, rpc } from './service-client.ts';
 
 /**
  * Launches a batch, or takes the answer of its launch, and polls it like the official clients. Returns its
  * entries, or one failure for a job that failed as a whole.
  */
 export async function finished(
-  service: TestService,
+  service: Callable,
   batch: string,
   given: object | Answered,
 ): Promise<unknown[]> {

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach } from 'vitest';
+import type { Access } from '../../src/http/admission.ts';
 import type { Exchange } from '../../src/http/exchange.ts';
 import {
-  type Access,
   type GatewayServer,
   type GatewayServerOptions,
   startGatewayServer,

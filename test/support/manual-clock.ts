@@ -1,8 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
+import { LEASE_RENEWAL_MS } from '../../src/service/directory/nodes.ts';
 import { type Clock, type Instant, instantAt } from '../../src/util/clock.ts';
 
-/** Sleeps of at least this are housekeeping, which no request waits for, in ms. */
+/** Sleeps of at least this are housekeeping, in ms. */
 const HOUSEKEEPING_MS = 60 * 60 * 1000;
+
+/** Returns whether a sleep is one that no request waits for: housekeeping, or until the service renews a lease. */
+function isBackground({ sleepMs }: { readonly sleepMs: number }): boolean {
+  return sleepMs >= HOUSEKEEPING_MS || sleepMs === LEASE_RENEWAL_MS;
+}
 
 /** A `Clock` that a test controls. Time passes only in `advance`, and wall time jumps in `stepWall`. */
 export class ManualClock implements Clock {
@@ -94,14 +100,14 @@ export class ManualClock implements Clock {
     return work;
   }
 
-  /** Number of waiting calls of `sleep`, without housekeeping. */
+  /** Number of waiting calls of `sleep`, without those in the background. */
   get sleeping(): number {
-    return this.#sleepers.filter(({ sleepMs }) => sleepMs < HOUSEKEEPING_MS).length;
+    return this.#sleepers.filter((sleeper) => !isBackground(sleeper)).length;
   }
 
   /** Time until the first of them is due, in ms; `undefined` if there is none. */
   get nextMs(): number | undefined {
-    const next = this.#next(Number.POSITIVE_INFINITY, HOUSEKEEPING_MS);
+    const next = this.#next(Number.POSITIVE_INFINITY, (sleeper) => !isBackground(sleeper));
     return next && next.dueMs - this.#elapsedMs;
   }
 
@@ -116,9 +122,9 @@ export class ManualClock implements Clock {
     for (const notify of this.#watchers.splice(0)) notify();
   }
 
-  #next(endMs: number, sleepMsBelow = Number.POSITIVE_INFINITY) {
+  #next(endMs: number, counts: (sleeper: { readonly sleepMs: number }) => boolean = () => true) {
     return this.#sleepers
-      .filter(({ dueMs, sleepMs }) => dueMs <= endMs && sleepMs < sleepMsBelow)
+      .filter((sleeper) => sleeper.dueMs <= endMs && counts(sleeper))
       .sort((one, other) => one.dueMs - other.dueMs)[0];
   }
 }

@@ -19,7 +19,7 @@ import { unhurried } from './unhurried.ts';
 type Settings = Partial<
   Pick<
     DriveOptions,
-    'deletePolicy' | 'keepsLocalFiles' | 'metadataBytesMax' | 'feedEveryMs' | 'journalLimits' | 'spool'
+    'deletePolicy' | 'localFilesPolicy' | 'metadataBytesMax' | 'feedEveryMs' | 'journalLimits' | 'spool'
   >
 > & {
   /** Writes are acknowledged when they are in a journal. */

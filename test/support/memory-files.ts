@@ -24,8 +24,8 @@ import { MemoryTree } from './memory-tree.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
-/** Some of the names that the service refuses. */
-const UNWANTED_NAME = /\\|^.{256}/su;
+/** The names that the service refuses. */
+const UNWANTED_NAME = /^.{256}/su;
 
 /** A changing call of the protocol layer. */
 export interface Call {

@@ -229,6 +229,5 @@ export class MemoryStore {
 export function mustBeTaken(path: Path): void {
   const name = nameOf(path);
   if (path === ROOT) throw new ApiError('no-permission', 'not the root');
-  if (/^(\.ds_store|thumbs\.db|desktop\.ini)$/i.test(name)) throw new ApiError('disallowed-name', name);
-  if (/\\|\s$/.test(name) || name.length > 255) throw new ApiError('malformed-path', name);
+  if (name.length > 255) throw new ApiError('malformed-path', name);
 }

@@ -1,5 +1,5 @@
+import type { Access } from '../../src/http/admission.ts';
 import type { User } from '../../src/http/credentials.ts';
-import type { Access } from '../../src/http/gateway-server.ts';
 import { OidcSignIn, type OidcSignInOptions } from '../../src/http/oidc-sign-in.ts';
 import type { LogFields } from '../../src/util/log.ts';
 import { Networks } from '../../src/util/networks.ts';

@@ -8,8 +8,9 @@ export async function passedOn(
   target: string,
   over?: (end: () => void) => void,
 ): Promise<IncomingMessage> {
-  const { method, headers } = received;
-  const outgoing = httpRequest(new URL(received.url ?? '', target), { method, headers, agent: false });
+  const { method, headers, url: path = '/' } = received;
+  // As the client wrote it: a URL object would change it.
+  const outgoing = httpRequest(target, { method, headers, path, agent: false });
   over?.(() => outgoing.destroy());
   // Both fail when the target disconnects: neither failure may stay unhandled.
   const results = await Promise.all([once(outgoing, 'response'), pipeline(received, outgoing)]);

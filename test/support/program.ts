@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from './build.ts';
+import { freePort } from './free-port.ts';
 
 /** The password of the user `tester`. */
 export const PASSWORD = 'pass word:1';
@@ -34,19 +35,22 @@ export interface ProgramOptions {
   /** `false` serves without authentication; with `configured` the arguments name the users. */
   readonly login?: boolean | 'configured';
   readonly args?: readonly string[];
+  /** Variables beside those of this process. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 /** Starts `davgate`. Resolves when it is ready. */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
-  const { dataDirectory, port = 0, login = true, args = [] } = options;
+  const { dataDirectory, port = await freePort(), login = true, args = [], environment } = options;
   if (login === true) await storePassword(dataDirectory);
-  const { child, output } = spawnProgram([
+  const words = [
     ...['--listen', `127.0.0.1:${port}`, '--data-dir', dataDirectory],
     ...['--cache-dir', join(dataDirectory, 'cache')],
     ...(login === true ? ['--user', 'tester'] : []),
     ...(login === false ? ['--no-auth'] : []),
     ...args,
-  ]);
+  ];
+  const { child, output } = spawnProgram(words, { ...process.env, ...environment });
   const url = await matchOutput(child, output, /https?:\/\/127\.0\.0\.1:\d+\//);
   return {
     url,

@@ -23,12 +23,14 @@ export async function configureRclone(drive: {
   url: string;
   user: string;
   password: string;
+  /** `owncloud` by default. */
+  vendor?: string;
 }): Promise<Rclone> {
   const { stdout } = await succeed('rclone', ['obscure', drive.password]);
   return await configured([
     'type = webdav',
     `url = ${drive.url}`,
-    'vendor = owncloud',
+    `vendor = ${drive.vendor ?? 'owncloud'}`,
     `user = ${drive.user}`,
     `pass = ${stdout.trim()}`,
   ]);

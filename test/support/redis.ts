@@ -1,13 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { expect } from 'vitest';
+import type { Lock } from '../../src/state/locks.ts';
+import type { Certificate } from './certificate.ts';
+import { freePort } from './free-port.ts';
 
 export interface TestRedis {
   readonly port: number;
+  /** The certificate with which it speaks TLS alone. */
+  readonly certificate: Certificate | undefined;
   readonly url: string;
   /** Suspends Redis like a hanging machine: connections are accepted and never answered. */
   pause(): void;
@@ -20,22 +26,28 @@ export interface TestRedis {
   close(): Promise<void>;
 }
 
+export type TestSentinel = Pick<TestRedis, 'port' | 'certificate' | 'close'>;
+
 /**
- * Starts a real Redis on a free loopback port. Acknowledged writes are on disk, unless `settings` say
- * otherwise.
+ * Starts a real Redis on a free loopback port. Acknowledged writes are in its files, unless `settings` say otherwise.
  */
-export async function startRedis(settings: readonly string[] = []): Promise<TestRedis> {
-  const directory = await mkdtemp(join(tmpdir(), 'davgate-redis-'));
+export async function startRedis(
+  settings: readonly string[] = [],
+  certificate?: Certificate,
+): Promise<TestRedis> {
+  const directory = await mkdtemp(join(await dataRoot(), 'davgate-redis-'));
   const port = await freePort();
   const launch = () =>
-    launchRedis([
-      ...['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', ''],
+    launchRedis('redis-server', READY, [
+      ...portSettings(port, certificate).flatMap(([name, value]) => [`--${name}`, value]),
+      ...['--bind', '127.0.0.1', '--dir', directory, '--save', ''],
       ...['--appendonly', 'yes', '--appendfsync', 'always', ...settings],
     ]);
   let server = await launch();
   return {
     port,
-    url: `redis://127.0.0.1:${port}`,
+    certificate,
+    url: `${certificate ? 'rediss' : 'redis'}://127.0.0.1:${port}`,
     pause: () => void server.kill('SIGSTOP'),
     resume: () => void server.kill('SIGCONT'),
     kill: () => end(server),
@@ -49,19 +61,68 @@ export async function startRedis(settings: readonly string[] = []): Promise<Test
   };
 }
 
-async function launchRedis(args: readonly string[]): Promise<ChildProcess> {
-  const server = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+/** Returns the settings of a server on a port; with a certificate, it speaks TLS alone. */
+function portSettings(port: number, certificate?: Certificate): readonly (readonly [string, string])[] {
+  if (!certificate) return [['port', String(port)]];
+  return [
+    ['port', '0'],
+    ['tls-port', String(port)],
+    ['tls-cert-file', certificate.file],
+    ['tls-key-file', certificate.keyFile],
+    ['tls-ca-cert-file', certificate.file],
+    ['tls-auth-clients', 'no'],
+    ['tls-replication', 'yes'],
+  ];
+}
+
+const MEMORY = '/dev/shm';
+
+/**
+ * Returns the folder for the files of Redis: in memory if there is room, where they outlive a killed process too. On a disk
+ * that other tests keep busy a write may take longer than davgate waits.
+ */
+async function dataRoot(): Promise<string> {
+  try {
+    const { bavail, bsize } = await statfs(MEMORY);
+    return bavail * bsize >= 1024 ** 3 ? MEMORY : tmpdir();
+  } catch {
+    return tmpdir(); // macOS has none
+  }
+}
+
+const READY = 'Ready to accept connections';
+
+/** Starts a real Sentinel that knows no primary yet. */
+export async function startSentinel(certificate?: Certificate): Promise<TestSentinel> {
+  const directory = await mkdtemp(join(tmpdir(), 'davgate-sentinel-'));
+  const settings = join(directory, 'sentinel.conf');
+  const port = await freePort();
+  // Sentinel keeps what it learns in its settings.
+  const lines = [...portSettings(port, certificate), ['bind', '127.0.0.1'], ['dir', directory]];
+  await writeFile(settings, lines.map((words) => `${words.join(' ')}\n`).join(''));
+  const server = await launchRedis('redis-sentinel', 'Sentinel ID is', [settings]);
+  return {
+    port,
+    certificate,
+    async close() {
+      await end(server);
+      await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+async function launchRedis(program: string, ready: string, args: readonly string[]): Promise<ChildProcess> {
+  const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   server.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString();
   });
   const failed = once(server, 'exit').then(() => {
-    throw new Error(`redis-server ended:\n${output}`);
+    throw new Error(`${program} ended:\n${output}`);
   });
   // After the start, the test itself ends Redis.
   failed.catch(() => {});
-  while (!output.includes('Ready to accept connections'))
-    await Promise.race([once(server.stdout, 'data'), failed]);
+  while (!output.includes(ready)) await Promise.race([once(server.stdout, 'data'), failed]);
   return server;
 }
 
@@ -73,9 +134,15 @@ async function end(server: ChildProcess): Promise<void> {
 }
 
 /** Sends a command to Redis on a new connection. Returns the answer. */
-export async function sayToRedis(redis: TestRedis | undefined, words: string): Promise<string> {
+export async function sayToRedis(
+  redis: Pick<TestRedis, 'port' | 'certificate'> | undefined,
+  words: string,
+): Promise<string> {
   if (!redis) throw new Error('there is no Redis here');
-  const socket = connect(redis.port, '127.0.0.1');
+  const { port, certificate } = redis;
+  const socket = certificate
+    ? connectTls({ port, host: '127.0.0.1', ca: certificate.cert })
+    : connect(port, '127.0.0.1');
   socket.end(`${words}\r\n`);
   let answer = '';
   socket.on('data', (piece) => {
@@ -86,20 +153,21 @@ export async function sayToRedis(redis: TestRedis | undefined, words: string): P
 }
 
 /**
- * Returns a free loopback port below the ephemeral range, so that no other process gets it by chance before it
- * is used.
+ * Lets `ms` pass for the locks of a drive: they end earlier by that, because the clock of Redis, which they follow, cannot
+ * be set.
  */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(20_000, 32_000);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
+export async function passForLocks(redis: TestRedis, drive: string, ms: number): Promise<void> {
+  const script =
+    `for _, token in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do ` +
+    `redis.call('ZINCRBY', KEYS[1], -ARGV[1], token) end`;
+  await sayToRedis(redis, `EVAL "${script}" 1 davgate:{${drive}}:lock-ends ${ms}`);
+}
+
+/**
+ * Returns what an expectation compares a lock from Redis with: its end is measured at each call, and a slow machine takes
+ * minutes for a test.
+ */
+export function seenInRedis(lock: Lock): Lock {
+  const isNear = (endMs: number) => endMs <= lock.expiresMs && endMs > lock.expiresMs - 10 * 60_000;
+  return { ...lock, expiresMs: expect.toSatisfy(isNear) };
 }

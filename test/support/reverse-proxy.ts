@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import MarkdownIt from 'markdown-it';
 import { PROJECT_ROOT } from './build.ts';
 import { eventually } from './eventually.ts';
+import { freePort } from './free-port.ts';
 
 const CERTIFICATE = join(PROJECT_ROOT, 'test/support/certificates/one.pem');
 const KEY = join(PROJECT_ROOT, 'test/support/certificates/one.key');
@@ -78,6 +79,9 @@ const KINDS = {
 
 export type ProxyName = keyof typeof KINDS;
 
+/** The files in docs/deploy that put a proxy in front of several gateways. */
+const BALANCERS = { haproxy: 'haproxy.cfg', nginx: 'nginx.conf' } as const;
+
 /** Returns the examples for a proxy in docs/reverse-proxy.md, in their order. */
 export async function examplesOf(name: ProxyName): Promise<readonly string[]> {
   const page = await readFile(join(PROJECT_ROOT, 'docs/reverse-proxy.md'), 'utf8');
@@ -92,11 +96,25 @@ export interface ReverseProxy {
 }
 
 /** Runs a proxy with an example of the documents on this machine, in front of davgate at `upstream`: `HOST:PORT`. */
-export async function startReverseProxy(
-  name: ProxyName,
-  example: string,
-  upstream: string,
+export function startReverseProxy(name: ProxyName, example: string, upstream: string): Promise<ReverseProxy> {
+  return run(name, example.replaceAll(UPSTREAM, upstream));
+}
+
+/** Runs a proxy with its file in docs/deploy on this machine, in front of gateways at these ports. */
+export async function startBalancer(
+  name: keyof typeof BALANCERS,
+  ports: readonly number[],
 ): Promise<ReverseProxy> {
+  const text = await readFile(join(PROJECT_ROOT, 'docs/deploy', BALANCERS[name]), 'utf8');
+  const replaced = ports.reduce(
+    (done, port, index) => done.replace(`gateway-${index + 1}.example.com:8765`, `127.0.0.1:${port}`),
+    text,
+  );
+  return run(name, replaced);
+}
+
+/** Runs a proxy with the configuration of the documents. */
+async function run(name: ProxyName, example: string): Promise<ReverseProxy> {
   const directory = await mkdtemp(join(tmpdir(), 'davgate-proxy-'));
   // The proxies' own processes have another user.
   await chmod(directory, 0o755);
@@ -105,7 +123,7 @@ export async function startReverseProxy(
   const address = `127.0.0.1:${await freePort()}`;
   const kind: Kind = KINDS[name];
   const file = join(directory, 'configuration');
-  await writeFile(file, kind.configuration(example.replaceAll(UPSTREAM, upstream), { address, directory }));
+  await writeFile(file, kind.configuration(example, { address, directory }));
   const [program, ...args] = kind.command(file, { address, directory });
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -141,15 +159,6 @@ function withCertificate(example: string): string {
 
 function portOf(address: string): number {
   return Number(address.split(':')[1]);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address !== 'object' || address === null) throw new Error('the server has no port');
-  return address.port;
 }
 
 function connected(address: string): Promise<void> {

@@ -16,9 +16,12 @@ export interface CallOptions {
   readonly body?: Uint8Array | string;
 }
 
+/** What a call needs to know of a service. */
+export type Callable = Pick<TestService, 'url' | 'token'>;
+
 /** Calls an RPC function like the official clients. */
 export function rpc(
-  service: TestService,
+  service: Callable,
   name: string,
   argument: unknown,
   options: CallOptions = {},
@@ -119,7 +122,7 @@ export function headerJson(value: unknown): string {
   );
 }
 
-function authorization(service: TestService, { token }: CallOptions): Record<string, string> {
+function authorization(service: Callable, { token }: CallOptions): Record<string, string> {
   return token === null ? {} : { authorization: `Bearer ${token ?? service.token}` };
 }
 

@@ -26,7 +26,12 @@ let accounts = 0;
 /** Opens a drive over HTTP on a new account of `service`. `root` is the drive's folder in the account. */
 export async function openServiceDrive({ service, url }: TestService, root = ''): Promise<ServiceDrive> {
   const email = `drive-${++accounts}@example.org`;
-  const account = service.addAccount({ email, givenName: 'A', surname: 'B', mayDeletePermanently: true });
+  const account = await service.addAccount({
+    email,
+    givenName: 'A',
+    surname: 'B',
+    mayDeletePermanently: true,
+  });
   const token = await service.grant({ accountId: account.id, scopes: SCOPES });
   const directory = await mkdtemp(join(tmpdir(), 'davgate-drive-'));
   const connect = () =>

@@ -2,7 +2,7 @@
  * A process with the storage service, to be killed or measured. Writes its address to standard output, and
  * sends its resource usage when its parent asks.
  */
-const [, , serverUrl, clockUrl, dataDirectory, steps] = process.argv;
+const [, , serverUrl, clockUrl, dataDirectory, options] = process.argv;
 const { startService } = await import(serverUrl);
 const { systemClock } = await import(clockUrl);
 const complain = (event, fields) => process.stderr.write(`${event} ${JSON.stringify(fields)}\n`);
@@ -12,7 +12,7 @@ const service = await startService({
   clock: systemClock,
   // No commit is refused for waiting too long on a busy machine.
   commitWaitMs: Number.POSITIVE_INFINITY,
-  steps: JSON.parse(steps),
+  ...JSON.parse(options),
   // All clients of a test have one address.
   limits: { connectionsPerAddressMax: Number.POSITIVE_INFINITY },
   // Links keep their URL when the port changes.

@@ -20,15 +20,18 @@ export class ServiceProcess {
     /** URL of the compiled `service/server.js`. */
     private readonly serverUrl: string,
     private readonly dataDirectory: string,
-    /** `ServiceOptions.steps`. Its type is repeated because the benchmarks are compiled without the sources. */
-    private readonly steps: { readonly stagedRowsMax?: number; readonly removedRowsMax?: number } = {},
+    /** Some `ServiceOptions`. Their types are repeated because the benchmarks are compiled without the sources. */
+    private readonly options: {
+      readonly steps?: { readonly stagedRowsMax?: number; readonly removedRowsMax?: number };
+      readonly faults?: Readonly<Record<string, number>>;
+    } = {},
   ) {}
 
   async start(): Promise<void> {
     const clockUrl = new URL('../util/clock.js', this.serverUrl).href;
     const program = fileURLToPath(new URL('./service-process.mjs', import.meta.url));
-    const steps = JSON.stringify(this.steps);
-    const child = spawn(process.execPath, [program, this.serverUrl, clockUrl, this.dataDirectory, steps], {
+    const options = JSON.stringify(this.options);
+    const child = spawn(process.execPath, [program, this.serverUrl, clockUrl, this.dataDirectory, options], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     this.#child = child;

@@ -2,6 +2,7 @@ import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import { keyOf, type Path } from '../../util/path.ts';
 import { type ApiError, isApiFailure } from '../errors.ts';
 import type { AroundCommit, FileEntry } from '../remote.ts';
+import { TurnTaken } from '../turns.ts';
 import type { CommitOptions, SessionCommit, UploadCalls, UploadSession } from './upload-calls.ts';
 
 /** Maximum size of a content that is staged with others, in bytes. Longer ones are staged alone and share the commit. */
@@ -25,6 +26,9 @@ const BATCH_ENTRIES_MAX = 1000;
  * within 5 ms.
  */
 const BATCH_WINDOW_MS = 25;
+
+/** The same with other gateways: each request takes several calls of Redis. */
+const SHARED_BATCH_WINDOW_MS = 60;
 
 /**
  * A file that has waited this long, in ms, fails together with the call before it when that finds the service away.
@@ -76,7 +80,7 @@ export class CommitLane {
   constructor(
     private readonly calls: Pick<
       UploadCalls,
-      'upload' | 'uploadsAtOnce' | 'stageContents' | 'finishSession' | 'finishSessions'
+      'upload' | 'uploadsAtOnce' | 'commitsAreShared' | 'stageContents' | 'finishSession' | 'finishSessions'
     >,
     private readonly clock: Clock,
   ) {}
@@ -134,13 +138,18 @@ export class CommitLane {
     this.#batchWindow?.wait.abort();
     this.#batchWindow = undefined;
     const group = this.#short.filter(({ mustGoAlone }) => !mustGoAlone);
-    if (group.length >= GROUP_FILES_MIN) void this.#stage(this.#takeGroup());
+    if (group.length >= this.#groupFilesMin) void this.#stage(this.#takeGroup());
     else void this.#commitAlone();
   }
 
   /** Whether the service would refuse one more commit. */
   get #isFull(): boolean {
     return this.#commits >= this.calls.uploadsAtOnce();
+  }
+
+  /** A batch of another gateway takes one file along too. */
+  get #groupFilesMin(): number {
+    return this.calls.commitsAreShared() ? 1 : GROUP_FILES_MIN;
   }
 
   get #isParallel(): boolean {
@@ -205,14 +214,15 @@ export class CommitLane {
     const [file] = this.#short.splice(0, 1);
     if (!file) return;
     const { bytes = EMPTY, request, signal } = file;
-    const options = { ...request.options, contentHash: request.contentHash };
+    const { contentHash } = request;
+    const options = { ...request.options, contentHash, yields: !file.mustGoAlone };
     await this.#commitSingly(file, () => this.calls.upload(request.path, bytes, options, signal));
   }
 
   async #commitReady(): Promise<void> {
     const files = this.#ready.splice(0, BATCH_ENTRIES_MAX);
     const [sole] = files;
-    if (sole && files.length === 1) {
+    if (sole && files.length === 1 && !this.calls.commitsAreShared()) {
       const { signal } = sole;
       return this.#commitSingly(sole, () => this.calls.finishSession(sole.sessionCommit(), signal));
     }
@@ -259,7 +269,7 @@ export class CommitLane {
 
   /** Waits a short while for the next files of a batch's writers, which come nearly at once. */
   #openBatchWindow(expected: number): void {
-    if (expected < GROUP_FILES_MIN) return;
+    if (expected < Math.max(2, this.#groupFilesMin)) return;
     this.#batchWindow?.wait.abort();
     const batchWindow = { expected, wait: new AbortController() };
     this.#batchWindow = batchWindow;
@@ -268,10 +278,16 @@ export class CommitLane {
       this.#batchWindow = undefined;
       this.#advance();
     };
-    this.clock.sleep(BATCH_WINDOW_MS, batchWindow.wait.signal).then(end, end);
+    const windowMs = this.calls.commitsAreShared() ? SHARED_BATCH_WINDOW_MS : BATCH_WINDOW_MS;
+    this.clock.sleep(windowMs, batchWindow.wait.signal).then(end, end);
   }
 
   #fail(file: QueuedCommit | undefined, error: unknown): void {
+    if (file && error instanceof TurnTaken) {
+      // Committed together with the files of the other gateways, it takes no turn of its own.
+      (file.session ? this.#ready : this.#short).unshift(file);
+      return;
+    }
     if (file?.bytes && !file.mustGoAlone && isStagingRefusal(error)) {
       file.mustGoAlone = true;
       file.session = undefined;

@@ -69,21 +69,23 @@ export function finishArg(client: Client, commit: SessionCommit): UploadSessionF
 /** The calls that commit one file each, over HTTP. */
 export function singleCommitsOf(
   client: Client,
-): Pick<UploadCalls, 'upload' | 'uploadsAtOnce' | 'finishSession'> {
+): Pick<UploadCalls, 'upload' | 'uploadsAtOnce' | 'commitsAreShared' | 'finishSession'> {
   return {
-    async upload(path, body, { contentHash = contentHashOf(body), ...options }, signal) {
+    async upload(path, body, { contentHash = contentHashOf(body), yields = false, ...options }, signal) {
       const arg: UploadArg = { ...commitInfo(client, path, options), content_hash: contentHash };
       const commit = { path, options, sizeBytes: body.length, contentHash, started: momentNow(client.clock) };
-      const request = uploadRequest('files/upload', arg, body);
+      const request = { ...uploadRequest('files/upload', arg, body), yields };
       return commitBy(client, commit, { request, lane: 'upload', signal });
     },
 
     uploadsAtOnce: () => client.caller.uploadsAtOnce,
 
+    commitsAreShared: () => client.caller.commitsAreShared,
+
     // A commit uses its session up, so a retry after a lost answer is refused: `commitBy` looks for the file then.
     async finishSession(commit, signal) {
       const call = uploadRequest('files/upload_session/finish', finishArg(client, commit), new Uint8Array());
-      const request = { ...call, answerTimeout: COMMIT_TIMEOUT };
+      const request = { ...call, answerTimeout: COMMIT_TIMEOUT, yields: true };
       return commitBy(
         client,
         { ...commit, started: momentNow(client.clock) },

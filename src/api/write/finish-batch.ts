@@ -172,7 +172,8 @@ class Batch {
 
 function requestOf(entries: readonly Entry[]): CallRequest {
   const arg: UploadSessionFinishBatchArg = { entries: entries.map(({ arg }) => arg) };
-  return { ...rpcRequest(ROUTE, arg), answerTimeout: COMMIT_TIMEOUT };
+  const texts = arg.entries.map((entry) => JSON.stringify(entry));
+  return { ...rpcRequest(ROUTE, arg), answerTimeout: COMMIT_TIMEOUT, entries: texts };
 }
 
 function checked(file: FileEntry | undefined, commit: Commit): FileEntry | Error {

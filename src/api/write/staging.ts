@@ -11,6 +11,7 @@ import type {
 import type { Client } from '../context.ts';
 import { failureOfEntry } from '../failure.ts';
 import { parsed, rpcRequest, uploadRequest } from '../request.ts';
+import { sharedStaging } from './shared-staging.ts';
 import type { ShortContent, UploadCalls, UploadSession } from './upload-calls.ts';
 
 const START = 'files/upload_session/start';
@@ -35,7 +36,10 @@ const POOLED_MS_MAX = 3_600_000;
 /** Returns the method that sends short contents ahead of their commits. */
 export function stagingOf(client: Client): Pick<UploadCalls, 'stageContents'> {
   const pool = new SessionPool(client);
-  return { stageContents: (contents, signal) => stage(client, pool, contents, signal) };
+  const stageContents: UploadCalls['stageContents'] = (contents, signal) =>
+    stage(client, pool, contents, signal);
+  const { turns } = client;
+  return { stageContents: turns ? sharedStaging(turns, stageContents) : stageContents };
 }
 
 async function stage(

@@ -42,12 +42,12 @@ export interface SessionCommit {
 export interface UploadCalls {
   /**
    * `upload` in one call, at most 150 MiB. The service compares the bytes' hash before it commits: `contentHash`, computed
-   * from them when absent.
+   * from them when absent. `yields`: throws `TurnTaken` instead of waiting for the commits of other gateways.
    */
   upload(
     path: Path,
     body: Uint8Array,
-    options: CommitOptions & { readonly contentHash?: string },
+    options: CommitOptions & { readonly contentHash?: string; readonly yields?: boolean },
     signal?: AbortSignal,
   ): Promise<FileEntry>;
   /**
@@ -55,6 +55,8 @@ export interface UploadCalls {
    * gets that refused a second one, files are committed sooner in a batch.
    */
   uploadsAtOnce(): number;
+  /** Whether other gateways commit in the namespace now: their batches and ours are sent in one call. */
+  commitsAreShared(): boolean;
   /** `upload_session/start` of a concurrent session: parts may be sent in any order and in parallel. */
   startSession(signal?: AbortSignal): Promise<UploadSession>;
   /**
@@ -72,7 +74,10 @@ export interface UploadCalls {
     contents: readonly ShortContent[],
     signal?: AbortSignal,
   ): Promise<readonly (UploadSession | Error)[]>;
-  /** `upload_session/finish`: commits a session whose last part was sent. */
+  /**
+   * `upload_session/finish`: commits a session whose last part was sent. Throws `TurnTaken` instead of waiting for the commits
+   * of other gateways.
+   */
   finishSession(commit: SessionCommit, signal?: AbortSignal): Promise<FileEntry>;
   /**
    * `upload_session/finish_batch_v2`: up to 1,000 commits in one call, each with its own outcome. Calls `onOutcome`

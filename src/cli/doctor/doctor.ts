@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type Config, resolveConfig } from '../../config/configuration.ts';
 import { type DriveConfig, embeddedDrives, type RemoteService } from '../../config/drive-config.ts';
 import type { Settings } from '../../config/settings.ts';
+import { refuseUnsharedFiles } from '../../config/sharing.ts';
 import { startEmbeddedService } from '../../service/embedded.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
@@ -22,6 +23,7 @@ export async function doctorCommand(
 ): Promise<number> {
   const { settings, file } = await loadSettings(flags, environment);
   const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
+  refuseUnsharedFiles(settings, config);
   const stop = new AbortController();
   void untilAskedToStop().then(() => stop.abort(new Stopped()));
   const needs = { print: say, isJson, clock: systemClock, nodeVersion: process.version, signal: stop.signal };

@@ -5,7 +5,7 @@ import type { Config } from '../../config/configuration.ts';
 import { loginFile } from '../../config/login-file.ts';
 import { LISTENER_LIMITS } from '../../http/limits.ts';
 import { CertificateError, createNodeServer } from '../../http/node-server.ts';
-import { StateInUse, StateUnavailable, StateUnwritable } from '../../state/errors.ts';
+import { StateInUse, StateUnavailable, StateUnwritable, VolatileState } from '../../state/errors.ts';
 import { openRedisState } from '../../state/redis/state.ts';
 import { openSqliteState } from '../../state/sqlite/state.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -49,7 +49,7 @@ export async function checkMachine(
 function checkCertificate(tls: NonNullable<Config['tls']>, report: Report, clock: Clock): void {
   const about = 'certificate';
   try {
-    createNodeServer(tls, LISTENER_LIMITS);
+    createNodeServer(tls, LISTENER_LIMITS, { hasHttp2: false });
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error;
     report.fail(about, error.message);
@@ -67,13 +67,13 @@ function checkCertificate(tls: NonNullable<Config['tls']>, report: Report, clock
 
 /** Checks the state. Returns whether a running davgate uses it. */
 async function checkState(
-  { redisUrl, dataDirectory }: Config,
+  { redisUrl, isRedisVolatile = false, dataDirectory }: Config,
   report: Report,
   clock: Clock,
 ): Promise<boolean> {
   const about = 'state';
   if (redisUrl !== undefined) {
-    await checkRedis(redisUrl, report, clock);
+    await checkRedis({ url: redisUrl, isVolatile: isRedisVolatile }, report, clock);
     return false;
   }
   const directory = join(dataDirectory, 'state');
@@ -93,17 +93,23 @@ async function checkState(
   return false;
 }
 
-async function checkRedis(url: string, report: Report, clock: Clock): Promise<void> {
+async function checkRedis(
+  redis: { readonly url: string; readonly isVolatile: boolean },
+  report: Report,
+  clock: Clock,
+): Promise<void> {
   const about = 'state';
   const warnings: string[] = [];
   const log = { ...silentLog, warn: (event: string) => void warnings.push(event) };
   try {
-    const state = await openRedisState({ url, clock, log });
+    const state = await openRedisState({ ...redis, clock, log });
     await state.close();
     if (warnings.length === 0) report.ok(about, 'the shared Redis answers');
     for (const warning of warnings) report.warn(about, warning);
   } catch (error) {
-    if (!(error instanceof StateUnavailable || error instanceof StateUnwritable)) throw error;
+    const isKnown =
+      error instanceof StateUnavailable || error instanceof StateUnwritable || error instanceof VolatileState;
+    if (!isKnown) throw error;
     report.fail(about, error.message);
   }
 }

@@ -95,7 +95,8 @@ function lockAdminOf({ drives }: Config, state: State | undefined): LockAdmin {
  * `undefined` if there is no state.
  */
 async function openedState({ redisUrl, dataDirectory }: Config): Promise<State | 'running' | undefined> {
-  if (redisUrl !== undefined) return openRedisState({ url: redisUrl, clock: systemClock, log: silentLog });
+  if (redisUrl !== undefined)
+    return openRedisState({ url: redisUrl, isVolatile: true, clock: systemClock, log: silentLog });
   const directory = join(dataDirectory, 'state');
   if (!existsSync(join(directory, 'state.db'))) return undefined;
   try {

@@ -44,7 +44,7 @@ async function changesInState(dataDirectory: string, settings: Settings): Promis
 
 async function openedState(dataDirectory: string, settings: Settings): Promise<State | undefined> {
   const url = settings.get('redis')?.text;
-  if (url !== undefined) return openRedisState({ url, clock: systemClock, log: silentLog });
+  if (url !== undefined) return openRedisState({ url, isVolatile: true, clock: systemClock, log: silentLog });
   const directory = join(dataDirectory, 'state');
   return existsSync(directory) ? openSqliteState({ directory }) : undefined;
 }

@@ -29,9 +29,13 @@ export function addServiceCommands(service: CliCommand, needs: ProgramNeeds): vo
       'Checks every block and every row of a stopped storage service, and changes nothing. Prints one line per damaged item on standard output, with its account, path and revision, and its progress on standard error.',
     )
     .option(DATA_FLAGS, DATA_HELP)
+    .option('--blocks <s3://BUCKET>', 'the bucket that the service was started with')
     .addHelpText('after', '\nExit code 0: no damage; 1: damage was found; 2: the check could not be run.')
     .runs(async () =>
-      (await import('../service-check.ts')).serviceCheckCommand(check.values['data'], needs.environment),
+      (await import('../service-check.ts')).serviceCheckCommand(
+        check.opts<ServiceValues>(),
+        needs.environment,
+      ),
     );
   for (const { noun, summary, commands } of GROUPS) {
     const group = service
@@ -69,6 +73,10 @@ function addRun(service: CliCommand, { environment }: ProgramNeeds): void {
       'the address at which clients reach --content-listen behind a reverse proxy; temporary links begin with it. Default: --public-url',
     )
     .option(DATA_FLAGS, 'directory of its files; default $XDG_DATA_HOME/davgate-service')
+    .option(
+      '--blocks <s3://BUCKET>',
+      'keep the contents of new files in a bucket: s3://BUCKET[/FOLDER][?endpoint=URL&region=NAME], with the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; everything else stays in the data directory. From then on always needed',
+    )
     .option(
       '--trusted-proxy <CIDR>',
       'reverse proxies whose forwarding headers are trusted, as networks separated by commas',

@@ -47,8 +47,8 @@ const list: AdminCommand = {
   name: 'account list',
   summary: 'list all accounts',
   options: [JSON_OPTION],
-  run(call) {
-    const rows = call.administration.accounts().map((account) => ({
+  async run(call) {
+    const rows = (await call.administration.accounts()).map((account) => ({
       email: account.email,
       name: nameOf(account),
       quota: quotaText(account),
@@ -66,9 +66,9 @@ const show: AdminCommand = {
   summary: 'show the settings of an account, except its password',
   options: [JSON_OPTION],
   operand: 'EMAIL',
-  run(call) {
-    const account = call.administration.account(call.operand);
-    const apps = call.administration.appNamesOf(account);
+  async run(call) {
+    const account = await call.administration.account(call.operand);
+    const apps = await call.administration.appNamesOf(account);
     const { email, id, namespace, team, mayDeletePermanently, passwordHash } = account;
     const row = {
       email,
@@ -128,12 +128,12 @@ const remove: AdminCommand = {
     },
   ],
   operand: 'EMAIL',
-  run({ administration, values, operand, say }) {
+  async run({ administration, values, operand, say }) {
     if (values['delete-files'] !== true)
       throw new ConfigError(
         `account remove deletes all files of ${operand} permanently; confirm it with --delete-files`,
       );
-    const { email, team } = administration.removeAccount(operand);
+    const { email, team } = await administration.removeAccount(operand);
     say(`Removed the account ${email}.`);
     if (team) say(`Its folder ${team.homePath} stays in the space of the team ${team.name}.`);
   },

@@ -37,11 +37,11 @@ const create: AdminCommand = {
     STATUS,
   ],
   mayCreate: true,
-  run({ administration, values, say }) {
+  async run({ administration, values, say }) {
     const scopes = scopesOf(values);
     if (!scopes)
       throw new ConfigError('--scopes is missing; list the scopes that the app may be granted, or write all');
-    const { app, secret } = administration.createApp({
+    const { app, secret } = await administration.createApp({
       name: requiredText(values, 'name'),
       scopes,
       redirectUris: redirectUrisOf(values),
@@ -57,13 +57,12 @@ const list: AdminCommand = {
   name: 'app list',
   summary: 'list all apps',
   options: [JSON_OPTION],
-  run(call) {
-    const rows = call.administration.apps().map((app) => ({
-      key: app.key,
-      name: app.name,
-      status: app.status,
-      users: call.administration.linkedUsers(app),
-    }));
+  async run(call) {
+    const rows: { key: string; name: string; status: string; users: number }[] = [];
+    for (const app of await call.administration.apps()) {
+      const { key, name, status } = app;
+      rows.push({ key, name, status, users: await call.administration.linkedUsers(app) });
+    }
     sayRows(call, rows, () =>
       tableOf([
         ['KEY', 'NAME', 'STATUS', 'USERS'],
@@ -78,9 +77,9 @@ const show: AdminCommand = {
   summary: 'show the settings of an app, except its secret',
   options: [JSON_OPTION],
   operand: 'KEY',
-  run(call) {
-    const app = call.administration.app(call.operand);
-    const users = call.administration.linkedUsers(app);
+  async run(call) {
+    const app = await call.administration.app(call.operand);
+    const users = await call.administration.linkedUsers(app);
     const most = LINKED_USERS_MAX[app.status];
     const { key, name, status, scopes, redirectUris } = app;
     sayRows(call, { key, name, status, users, scopes, redirectUris }, () =>
@@ -114,10 +113,10 @@ const set: AdminCommand = {
     },
   ],
   operand: 'KEY',
-  run({ administration, values, operand, say }) {
+  async run({ administration, values, operand, say }) {
     const change = changeOf(values);
     const hasNewSecret = values['new-secret'] === true;
-    const { app, secret } = administration.changeApp(operand, change, { hasNewSecret });
+    const { app, secret } = await administration.changeApp(operand, change, { hasNewSecret });
     say(`Changed the app ${app.name}.`);
     if (change.scopes) say(scopesLine(app.scopes));
     if (secret !== undefined) say(`app secret  ${secret}\nThe secret is not shown again.`);
@@ -143,8 +142,8 @@ const remove: AdminCommand = {
   summary: 'remove an app, and revoke all its tokens',
   options: [],
   operand: 'KEY',
-  run({ administration, operand, say }) {
-    const { name } = administration.removeApp(operand);
+  async run({ administration, operand, say }) {
+    const { name } = await administration.removeApp(operand);
     say(`Removed the app ${name} and all its tokens.`);
   },
 };

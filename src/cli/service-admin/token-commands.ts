@@ -17,10 +17,10 @@ const create: AdminCommand = {
     { flags: '--hours <N>', help: 'its lifetime; default: until it is revoked' },
     { flags: '--refresh', help: 'create a refresh token instead of an access token' },
   ],
-  run({ administration, values, say }) {
+  async run({ administration, values, say }) {
     const [appKey, requested] = [textOf(values, 'app'), scopesOf(values)];
     const lifetime = lifetimeOf(values);
-    const { token, kind, scopes } = administration.createToken({
+    const { token, kind, scopes } = await administration.createToken({
       email: requiredText(values, 'account'),
       ...(appKey !== undefined && { appKey }),
       ...(requested && { scopes: requested }),
@@ -48,9 +48,9 @@ const list: AdminCommand = {
     { flags: '--app <KEY>', help: 'only those of this app' },
     JSON_OPTION,
   ],
-  run(call) {
+  async run(call) {
     const [email, appKey] = [textOf(call.values, 'account'), textOf(call.values, 'app')];
-    const grants = call.administration.grants({
+    const grants = await call.administration.grants({
       ...(email !== undefined && { email }),
       ...(appKey !== undefined && { appKey }),
     });
@@ -65,8 +65,8 @@ const revoke: AdminCommand = {
   summary: 'revoke the consent with this number in token list, and all its tokens',
   options: [],
   operand: 'NUMBER',
-  run({ administration, operand, say }) {
-    administration.revokeGrant(operand);
+  async run({ administration, operand, say }) {
+    await administration.revokeGrant(operand);
     say(`Revoked ${operand}.`);
   },
 };

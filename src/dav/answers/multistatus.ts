@@ -1,8 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as otherTasks } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { createGzip, gzip } from 'node:zlib';
+import { type ContentCoding, compressed, compressing } from '../../util/content-coding.ts';
 import type { Exchange } from '../exchange.ts';
 import { escapeText } from '../xml/xml-writer.ts';
 
@@ -17,11 +16,6 @@ const JOINED_LENGTH = 64 * 1024;
 
 /** Shorter answers are not compressed, in bytes: they fit in one packet. */
 const COMPRESSED_BYTES_MIN = 1024;
-
-/** Listings shrink to a twelfth. The default level takes twice the time, and saves another twentieth. */
-const GZIP_LEVEL = 3;
-
-const compress = promisify(gzip);
 
 const HEAD_BYTES = Buffer.from(HEAD);
 const TAIL_BYTES = Buffer.from(TAIL);
@@ -59,20 +53,17 @@ export function responseEnd(propstats: string): string {
 
 /** Answers 207 with a few rows. */
 export function answerMultistatus(
-  exchange: Pick<Exchange, 'answer' | 'takesGzip'>,
+  exchange: Pick<Exchange, 'answer' | 'coding'>,
   rows: readonly string[],
 ): Promise<void> {
   return answerBody(exchange, Buffer.from(HEAD + rows.join('') + TAIL));
 }
 
 /** Answers 207 with a whole rendered body. */
-export async function answerBody(
-  exchange: Pick<Exchange, 'answer' | 'takesGzip'>,
-  body: Buffer,
-): Promise<void> {
-  const isCompressed = body.length >= COMPRESSED_BYTES_MIN && exchange.takesGzip;
-  const sent = isCompressed ? await compress(body, { level: GZIP_LEVEL }) : body;
-  return exchange.answer({ status: 207, headers: headersFor(isCompressed), body: sent });
+export async function answerBody(exchange: Pick<Exchange, 'answer' | 'coding'>, body: Buffer): Promise<void> {
+  const coding = body.length >= COMPRESSED_BYTES_MIN ? exchange.coding : undefined;
+  const sent = coding ? await compressed(body, coding) : body;
+  return exchange.answer({ status: 207, headers: headersFor(coding), body: sent });
 }
 
 /**
@@ -81,7 +72,7 @@ export async function answerBody(
  * or incomplete.
  */
 export async function sendMultistatus(
-  exchange: Pick<Exchange, 'answer' | 'takesGzip' | 'response' | 'signal' | 'write' | 'writeHead'>,
+  exchange: Pick<Exchange, 'answer' | 'coding' | 'response' | 'signal' | 'write' | 'writeHead'>,
   pieces: AsyncIterable<Uint8Array>,
   { wholeLength }: { readonly wholeLength: number },
 ): Promise<Buffer | undefined> {
@@ -98,10 +89,10 @@ export async function sendMultistatus(
     first.push(value);
     length += value.length;
   }
-  const isCompressed = exchange.takesGzip;
-  exchange.writeHead(207, headersFor(isCompressed));
+  const { coding } = exchange;
+  exchange.writeHead(207, headersFor(coding));
   const send = (bytes: AsyncIterable<Uint8Array>) => sendPieces(exchange, bytes);
-  if (isCompressed) await pipeline(continued(first, all), createGzip({ level: GZIP_LEVEL }), send);
+  if (coding) await pipeline(continued(first, all), compressing(coding), send);
   else await send(continued(first, all));
   exchange.response.end();
   return undefined;
@@ -134,8 +125,8 @@ async function* continued(
   yield* rest;
 }
 
-function headersFor(isCompressed: boolean): Readonly<Record<string, string>> {
-  return { 'Content-Type': XML_TYPE, ...(isCompressed && { 'Content-Encoding': 'gzip' }) };
+function headersFor(coding: ContentCoding | undefined): Readonly<Record<string, string>> {
+  return { 'Content-Type': XML_TYPE, ...(coding && { 'Content-Encoding': coding }) };
 }
 
 /** Returns the rows in a whole answer. */

@@ -53,23 +53,9 @@ async function get(context: Context, folderPage: FolderPage | undefined): Promis
 
 async function getFile(context: Context, file: FileEntry): Promise<void> {
   const { exchange, request } = context;
-  const validators = validatorsOf(file);
-  const tags = {
-    ETag: validators.entityTag,
-    'Last-Modified': httpDate(file.modifiedMs),
-    // Otherwise phones reuse a cached copy for as long as `Last-Modified` suggests. A 304 needs it too (RFC 9110 §15.4.5).
-    'Cache-Control': 'no-cache',
-  };
+  const { validators, tags, headers } = fieldsOf(file);
   if (isNotModified(context, validators))
     return exchange.answer({ status: 304, headers: tags, body: undefined });
-  const type = mediaTypeOf(file.name) ?? 'application/octet-stream';
-  const headers = {
-    ...tags,
-    'Content-Type': type,
-    'Accept-Ranges': 'bytes',
-    'X-Content-Type-Options': 'nosniff',
-    'Content-Security-Policy': PASSIVE.test(type) ? undefined : 'sandbox',
-  };
   if (request.method === 'HEAD') {
     exchange.writeHead(200, headers, file.sizeBytes);
     exchange.response.end();
@@ -79,6 +65,40 @@ async function getFile(context: Context, file: FileEntry): Promise<void> {
   const body = ranges ? undefined : context.drive.files.inMemory(file);
   if (body) await exchange.answer({ status: 200, headers, body });
   else await sendFile(context, file, ranges, headers);
+}
+
+/** What answers say about a file. */
+interface FileFields {
+  readonly validators: Validators;
+  /** The header fields that a 304 needs too (RFC 9110 §15.4.5). */
+  readonly tags: OutgoingHttpHeaders;
+  readonly headers: OutgoingHttpHeaders & { readonly 'Content-Type': string };
+}
+
+/** Kept as long as the drive keeps the entry. An entry never changes. */
+const knownFields = new WeakMap<FileEntry, FileFields>();
+
+function fieldsOf(file: FileEntry): FileFields {
+  const known = knownFields.get(file);
+  if (known) return known;
+  const validators = validatorsOf(file);
+  const tags = {
+    ETag: validators.entityTag,
+    'Last-Modified': httpDate(file.modifiedMs),
+    // Otherwise phones reuse a cached copy for as long as `Last-Modified` suggests.
+    'Cache-Control': 'no-cache',
+  };
+  const type = mediaTypeOf(file.name) ?? 'application/octet-stream';
+  const headers = {
+    ...tags,
+    'Content-Type': type,
+    'Accept-Ranges': 'bytes',
+    'X-Content-Type-Options': 'nosniff',
+    ...(!PASSIVE.test(type) && { 'Content-Security-Policy': 'sandbox' }),
+  };
+  const fields = { validators, tags, headers };
+  knownFields.set(file, fields);
+  return fields;
 }
 
 /** Whether the client has the current representation. Throws `DavError` 412 when a condition is not met. */

@@ -50,7 +50,7 @@ async function create(context: Context, root: XmlElement): Promise<void> {
       const entry = await drive.files.statForWrite(path, { isPinned: false }, exchange.signal);
       const attempt = await attemptAt(context, entry, wanted);
       if ('lock' in attempt)
-        return await answerLocks(context, attempt.isFileCreated ? 201 : 200, attempt.lock, entry);
+        return await answerCreated(context, attempt.isFileCreated ? 201 : 200, attempt.lock, entry);
       if ('conflict' in attempt) return await refuse(context, entry, attempt.conflict, 'is already locked');
       if (!(await wait.until(attempt.claim.id)))
         return await refuse(
@@ -121,7 +121,7 @@ async function createPlaceholder(
   try {
     return (await drive.files.keepPlaceholder(path, lock.timeoutSeconds * 1000)).created;
   } catch (error) {
-    await drive.state.locks.release(lock.token);
+    await drive.state.locks.withdraw(lock);
     throw error;
   }
 }
@@ -147,29 +147,43 @@ async function refresh(context: Context): Promise<void> {
       precondition: 'lock-token-matches-request-uri',
     });
   if (entry && isEmptyFile(entry)) await drive.files.keepPlaceholder(entry.path, timeoutSeconds * 1000);
-  await answerLocks(context, 200, renewed, entry, { isRefresh: true });
+  const body = await lockBody(context, renewed, entry);
+  await context.exchange.answer({ status: 200, headers: { 'Content-Type': XML_TYPE }, body });
+}
+
+/** Answers with a new lock, or removes it when the client cannot get its token. */
+async function answerCreated(
+  context: Context,
+  status: number,
+  lock: Lock,
+  entry: Entry | undefined,
+): Promise<void> {
+  const { exchange, drive } = context;
+  let body: string;
+  try {
+    body = await lockBody(context, lock, entry);
+    exchange.signal.throwIfAborted();
+  } catch (error) {
+    await drive.state.locks.withdraw(lock);
+    throw error;
+  }
+  // The header is for new locks only (§10.5).
+  const headers = { 'Lock-Token': `<${lock.token}>`, 'Content-Type': XML_TYPE };
+  await exchange.answer({ status, headers, body });
 }
 
 /** Renders all locks that cover the resource. `first` comes first, because some clients read only one. */
-async function answerLocks(
+async function lockBody(
   { exchange, drive, clock, path }: Context,
-  status: number,
   first: Lock,
   entry: Entry | undefined,
-  { isRefresh = false } = {},
-): Promise<void> {
+): Promise<string> {
   const covering = await drive.state.locks.covering(clock.now(), first.root);
   const locks = [first, ...covering.filter(({ token }) => token !== first.token)];
   const href = ({ root }: Lock) =>
     hrefOf(exchange, root, keyOf(root) === keyOf(path) ? entry?.kind === 'folder' : true);
   const discovery = `<D:lockdiscovery>${lockDiscoveryXml(locks, href, clock.now())}</D:lockdiscovery>`;
-  // The header is for new locks only (§10.5).
-  const lockToken = isRefresh ? {} : { 'Lock-Token': `<${first.token}>` };
-  await exchange.answer({
-    status,
-    headers: { ...lockToken, 'Content-Type': XML_TYPE },
-    body: `${XML_DECLARATION}<D:prop xmlns:D="DAV:">${discovery}</D:prop>`,
-  });
+  return `${XML_DECLARATION}<D:prop xmlns:D="DAV:">${discovery}</D:prop>`;
 }
 
 /** Answers 423; or 207 with 423 for the conflict and 424 for the request's path, if the conflict is below it (§9.10.9). */

@@ -4,6 +4,9 @@ import type { Context } from '../context.ts';
 import { ALLOWED_ABOVE, ALLOWED_READING, ALLOWED_SOMEWHERE, allowedMethods } from '../errors.ts';
 import { entryHere } from '../request.ts';
 
+/** The grammars of SEARCH (RFC 5323 §3.2). */
+const DASL = '<DAV:basicsearch>';
+
 /**
  * OPTIONS (RFC 4918 §10.1). Answers 200, because old clients reject 204. `MS-Author-Via` makes Office edit in place;
  * without it Office opens files read-only.
@@ -13,13 +16,14 @@ export async function options(context: Context): Promise<void> {
   if (drive.isReadOnly?.(path)) {
     // Without class 2, the locks, Finder mounts a drive read-only.
     const DAV = clientOf(request).readOnlySign === 'no locks' ? '1, 3' : '1, 2, 3';
-    const headers = { DAV, 'Accept-Ranges': 'bytes', Allow: ALLOWED_READING };
+    const headers = { DAV, 'Accept-Ranges': 'bytes', DASL, Allow: ALLOWED_READING };
     return exchange.answer({ status: 200, headers, body: undefined });
   }
   const headers = {
-    DAV: '1, 2, 3',
+    DAV: '1, 2, 3, extended-mkcol, sabredav-partialupdate',
     'MS-Author-Via': 'DAV',
     'Accept-Ranges': 'bytes',
+    DASL,
     Allow: await allowedHere(context),
   };
   await exchange.answer({ status: 200, headers, body: undefined });

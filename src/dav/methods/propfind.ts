@@ -1,24 +1,36 @@
 import { LRUCache } from 'lru-cache';
 import { FileError } from '../../drive/errors.ts';
 import type { Entry, FolderEntry, Listing } from '../../drive/files.ts';
-import type { Lock } from '../../state/locks.ts';
 import type { BasePath } from '../../util/base-path.ts';
 import { nameOf, namesOf } from '../../util/path.ts';
 import { memberPieces } from '../answers/member-pieces.ts';
 import { answerBody, answerMultistatus, joined, rowsIn, sendMultistatus } from '../answers/multistatus.ts';
-import { type DeadProperties, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
+import {
+  deadPropertiesOf,
+  liveStateOf,
+  NO_DEAD,
+  type RowContext,
+  resourceRow,
+} from '../answers/propfind-rows.ts';
 import { RenderedListings } from '../answers/rendered-listings.ts';
 import { clientOf } from '../clients.ts';
 import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
-import { loadLiveState } from '../properties/live-state.ts';
+import { NO_LIVE_STATE } from '../properties/live-properties.ts';
 import { PropertySelection, parsePropfind } from '../properties/property-selection.ts';
-import { type Depth, depthOf, encodeSegment, entryHere, parseResourceUrl, requestHref } from '../request.ts';
+import {
+  type Depth,
+  depthOf,
+  encodeSegment,
+  entryHere,
+  parseResourceUrl,
+  prefersMinimal,
+  requestHref,
+} from '../request.ts';
 import { readXmlBytes, type XmlLimits } from '../xml/xml-reader.ts';
 
-/** Limits of the request body. Real ones have under 4 KiB and 30 elements. */
-const BODY_LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };
+/** Limits of the body of a PROPFIND. Real ones have under 4 KiB and 30 elements. */
+export const PROPFIND_LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };
 /** Maximum length of an answer that is sent at once, in bytes: about 20,000 rows. */
 const WHOLE_LENGTH = 8 * 1024 * 1024;
 /** `WHOLE_LENGTH` for depth infinity: streaming starts early. */
@@ -26,9 +38,10 @@ const TREE_WHOLE_LENGTH = 256 * 1024;
 /** Maximum number of cached selections. Each client program repeats the same few request bodies. */
 const SELECTIONS_MAX = 64;
 
+/** With `noroot` the folder itself is left out, an old form of Microsoft. */
+const DEPTHS = ['0', '1', 'infinity', '1,noroot', 'infinity,noroot'] as const;
+
 const NO_BYTES = Buffer.alloc(0);
-const NO_DEAD: DeadProperties = new Map();
-const NO_LOCKS: readonly Lock[] = [];
 
 /** The memory that PROPFIND has of earlier requests. */
 interface Memory {
@@ -48,10 +61,12 @@ export function createPropfind(listingBytesMax: number): Method {
 }
 
 async function propfind(context: Context, memory: Memory): Promise<void> {
-  const depth = depthOf(context.request.headers, ['0', '1', 'infinity'], 'infinity');
+  const wanted = depthOf(context.request.headers, DEPTHS, 'infinity');
+  const depth = wanted === '1,noroot' ? '1' : wanted === 'infinity,noroot' ? 'infinity' : wanted;
   const selection = await selectionOf(context, memory);
   const { above } = context.exchange;
   if (above !== undefined) return answerAbove(context, above, selection, depth);
+  if (depth !== wanted) return answerMembers(context, memory, selection, depth);
   const listing = depth === '1' && context.hasTrailingSlash ? await listingHere(context) : undefined;
   if (listing) return answerListing(context, memory, selection, listing);
   const entry = await entryHere(context);
@@ -92,16 +107,15 @@ async function selectionOf(
   { selections }: Memory,
 ): Promise<PropertySelection> {
   const client = clientOf(request);
-  const bytes = exchange.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(exchange, BODY_LIMITS);
-  const { prefer, brief } = request.headers;
-  const prefersMinimal =
-    prefer !== undefined && /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(String(prefer));
-  const minimal = prefersMinimal || (brief !== undefined && /^\s*t\s*$/i.test(String(brief)));
-  if (prefersMinimal) exchange.setHeader('Preference-Applied', 'return=minimal');
+  const bytes = exchange.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(exchange, PROPFIND_LIMITS);
+  const { brief } = request.headers;
+  const isPreferred = prefersMinimal(request.headers);
+  const minimal = isPreferred || (brief !== undefined && /^\s*t\s*$/i.test(String(brief)));
+  if (isPreferred) exchange.setHeader('Preference-Applied', 'return=minimal');
   const key = `${client.allprop} ${client.reportsQuota} ${minimal} ${bytes.toString('latin1')}`;
   const known = selections.get(key);
   if (known) return known;
-  const root = await xml.read(bytes, BODY_LIMITS);
+  const root = await xml.read(bytes, PROPFIND_LIMITS);
   const selection = new PropertySelection(parsePropfind(root), { client, minimal });
   selections.set(key, selection);
   return selection;
@@ -163,6 +177,29 @@ async function* withFirst(first: Uint8Array, others: AsyncIterable<Uint8Array>):
   yield* others;
 }
 
+/** Answers for the members of a folder without the folder itself, as old programs of Microsoft ask. */
+async function answerMembers(
+  context: Context,
+  { kept }: Memory,
+  selection: PropertySelection,
+  depth: Depth,
+): Promise<void> {
+  const { drive, exchange, path } = context;
+  const entry = await entryHere(context);
+  if (!entry) throw new DavError(404, `${path} does not exist`);
+  if (entry.kind === 'file') return answerMultistatus(exchange, []);
+  const state = await liveStateOf(context, selection, { entries: () => undefined, isAlone: false });
+  const { signal } = exchange;
+  const listings =
+    depth === '1' ? only(await drive.files.list(path, signal)) : drive.files.walk(path, signal);
+  const pieces = memberRows(context, kept, { selection, state }, { folder: entry, listings });
+  await sendMultistatus(exchange, joined(pieces), { wholeLength: TREE_WHOLE_LENGTH });
+}
+
+async function* only<T>(item: T): AsyncGenerator<T> {
+  yield item;
+}
+
 async function answerTree(
   context: Context,
   { kept }: Memory,
@@ -180,13 +217,25 @@ async function* treePieces(
   rows: RowContext,
   folder: FolderEntry,
 ): AsyncGenerator<Uint8Array> {
+  const dead = await deadPropertiesOf(context, rows.selection, [folder]);
+  yield Buffer.from(resourceRow(rows, ownHref(context, folder), folder, dead));
+  const listings = context.drive.files.walk(context.path, context.exchange.signal);
+  yield* memberRows(context, kept, rows, { folder, listings });
+}
+
+/** Yields the rows of the members in listings of `folder` and of folders below it. */
+async function* memberRows(
+  context: Context,
+  kept: RenderedListings,
+  rows: RowContext,
+  { folder, listings }: { readonly folder: FolderEntry; readonly listings: AsyncIterable<Listing> },
+): AsyncGenerator<Uint8Array> {
   const { drive } = context;
   const { selection } = rows;
   const top = ownHref(context, folder);
   const depth = namesOf(context.path).length;
   const version = await versionOf(context, selection);
-  yield Buffer.from(resourceRow(rows, top, folder, await deadPropertiesOf(context, selection, [folder])));
-  for await (const listing of drive.files.walk(context.path, context.exchange.signal)) {
+  for await (const listing of listings) {
     const below = namesOf(listing.folder.path).slice(depth);
     const href = top + below.map((name) => `${encodeSegment(name)}/`).join('');
     const dead = () => deadPropertiesOf(context, selection, listing.children);
@@ -199,43 +248,7 @@ function ownHref({ exchange, path }: Context, entry: Entry): string {
   return requestHref(exchange, path, entry.kind === 'folder');
 }
 
-/** The resources of an answer. */
-interface Resources {
-  /** Returns `undefined` with depth infinity, where they are not known yet. */
-  readonly entries: () => readonly Entry[] | undefined;
-  /** Whether the resource at the request's path is the only one. */
-  readonly isAlone: boolean;
-}
-
-/** Returns `NO_LIVE_STATE`, unless a lock concerns the answer, or it shows quota, shared links or a reader's rights. */
-async function liveStateOf(
-  context: Context,
-  { needs }: PropertySelection,
-  { entries, isAlone }: Resources,
-): Promise<LiveState> {
-  const locks = needs.has('locks') ? await locksAround(context, isAlone) : NO_LOCKS;
-  const needsRights = needs.has('rights') && context.drive.isReadOnly !== undefined;
-  if (locks.length === 0 && !needs.has('quota') && !needs.has('link') && !needsRights) return NO_LIVE_STATE;
-  return loadLiveState(context, needs, { entries: entries(), locks });
-}
-
-async function locksAround({ drive, path, clock }: Context, isAlone: boolean): Promise<readonly Lock[]> {
-  const { locks } = drive.state;
-  const nowMs = clock.now();
-  if (isAlone) return locks.covering(nowMs, path);
-  const [covering, within] = await Promise.all([locks.covering(nowMs, path), locks.within(nowMs, path)]);
-  return covering.length + within.length === 0 ? NO_LOCKS : [...covering, ...within];
-}
-
 /** Read before the properties themselves: a change in between makes a kept answer stale, never wrong. */
 async function versionOf({ drive }: Context, { needsDead }: PropertySelection): Promise<number | undefined> {
   return needsDead ? drive.state.properties.version() : undefined;
-}
-
-async function deadPropertiesOf(
-  { drive }: Context,
-  selection: PropertySelection,
-  entries: readonly Entry[],
-): Promise<DeadProperties> {
-  return selection.needsDead ? drive.state.properties.of(entries.map((entry) => entry.id)) : NO_DEAD;
 }

@@ -1,53 +1,33 @@
-import { FileError } from '../../drive/errors.ts';
-import type { Entry } from '../../drive/files.ts';
-import { type DeadProperty, PropertiesFull, type PropertyChange } from '../../state/properties.ts';
-import { answerMultistatus, propstatXml, responseXml } from '../answers/multistatus.ts';
-import { clientOf } from '../clients.ts';
+import { answerMultistatus, responseXml } from '../answers/multistatus.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { statusOf } from '../failures.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import {
-  emptyProperty,
-  MICROSOFT_NAMESPACE,
-  type PropertyName,
-  propertyKey,
-} from '../properties/property-names.ts';
-import {
-  type Instruction,
-  type PlannedChange,
-  parsePropertyUpdate,
-  planChange,
-  propertyNameOf,
-  type RefusedChange,
-} from '../properties/property-update.ts';
-import { requestHref } from '../request.ts';
-
-interface NamedChange {
-  readonly name: PropertyName;
-  readonly change: PlannedChange;
-}
+import { carryOut, isAnyRefused, planChanges, propstatsOf } from '../properties/property-changes.ts';
+import { MICROSOFT_NAMESPACE } from '../properties/property-names.ts';
+import { type Instruction, parsePropertyUpdate } from '../properties/property-update.ts';
+import { prefersMinimal, requestHref } from '../request.ts';
 
 /** PROPPATCH (RFC 4918 §9.2): carries out all instructions in document order, or none. */
 export async function proppatch(context: Context): Promise<void> {
-  const { exchange, drive, path } = context;
+  const { exchange, drive, path, request } = context;
   const instructions = parsePropertyUpdate(await context.xml.read(exchange));
   const entry = await drive.files.stat(path, exchange.signal);
   if (!entry) throw new DavError(404, `${path} does not exist`);
   const conditions = await checkConditions(context, entry);
-  const planned = instructions.map((instruction) => ({
-    name: propertyNameOf(instruction),
-    change: planChange(instruction, entry, context.clock.now()),
-  }));
-  const isRefused = planned.some(({ change }) => change.kind === 'refused');
+  const planned = planChanges(context, instructions, entry);
   const outcome = await withRequestLock(
     context,
     conditions,
     [{ path }],
-    async () => (isRefused ? planned : carryOut(context, entry, planned)),
+    async () => (isAnyRefused(planned) ? planned : carryOut(context, entry, planned)),
     { ownerMayOmitToken: instructions.every(isMicrosofts) },
   );
+  if (prefersMinimal(request.headers)) {
+    exchange.setHeader('Preference-Applied', 'return=minimal');
+    // RFC 8144 §2.2: a refusal is told in full.
+    if (!isAnyRefused(outcome)) return exchange.answer({ status: 204, headers: {}, body: undefined });
+  }
   const href = requestHref(exchange, path, entry.kind === 'folder');
   await answerMultistatus(exchange, [responseXml(href, propstatsOf(outcome))]);
 }
@@ -55,108 +35,4 @@ export async function proppatch(context: Context): Promise<void> {
 /** Office sets its properties without the token of its own lock, and treats a refusal as a failed save. */
 function isMicrosofts({ element }: Instruction): boolean {
   return element.namespace === MICROSOFT_NAMESPACE;
-}
-
-/** Undoes the parts already done when one fails. The shared link comes last, because it cannot be undone. */
-async function carryOut(
-  context: Context,
-  entry: Entry,
-  planned: readonly NamedChange[],
-): Promise<readonly NamedChange[]> {
-  const undo: (() => Promise<unknown>)[] = [];
-  for (const part of [changeDead, changeTime, changeLink]) {
-    try {
-      undo.push(
-        await part.run(
-          context,
-          entry,
-          planned.map(({ change }) => change),
-        ),
-      );
-    } catch (error) {
-      for (const revert of undo.reverse()) await revert();
-      const refusal = refusalOf(error, context);
-      return planned.map((one) =>
-        one.change.kind === part.kind ? { name: one.name, change: refusal } : one,
-      );
-    }
-  }
-  return planned;
-}
-
-interface Part {
-  readonly kind: PlannedChange['kind'];
-  /** Makes the changes of this kind, and returns a function that undoes them. */
-  readonly run: (
-    context: Context,
-    entry: Entry,
-    planned: readonly PlannedChange[],
-  ) => Promise<() => Promise<unknown>>;
-}
-
-const changeDead: Part = {
-  kind: 'dead',
-  run: async ({ drive }, { id }, planned) => {
-    const changes = planned.filter((one) => one.kind === 'dead').map((one) => one.change);
-    if (changes.length === 0) return async () => {};
-    const before = (await drive.state.properties.of([id])).get(id) ?? [];
-    await drive.state.properties.change(id, changes);
-    return () =>
-      drive.state.properties.change(
-        id,
-        changes.map((change) => inverse(change, before)),
-      );
-  },
-};
-
-const changeTime: Part = {
-  kind: 'modified',
-  run: async ({ drive, path }, { modifiedMs }, planned) => {
-    const ms = planned.filter((one) => one.kind === 'modified').at(-1)?.ms;
-    if (ms === undefined) return async () => {};
-    await drive.files.setModified(path, ms);
-    return async () => modifiedMs !== undefined && drive.files.setModified(path, modifiedMs);
-  },
-};
-
-const changeLink: Part = {
-  kind: 'link',
-  run: async ({ drive, path }, _, planned) => {
-    const last = planned.filter((one) => one.kind === 'link').at(-1);
-    if (last?.settings) await drive.files.shareLink(path, last.settings);
-    else if (last) await drive.files.unshareLink(path);
-    return async () => {};
-  },
-};
-
-function inverse(change: PropertyChange, before: readonly DeadProperty[]): PropertyChange {
-  const { namespace, name } = 'set' in change ? change.set : change.remove;
-  const old = before.find((property) => property.namespace === namespace && property.name === name);
-  return old ? { set: old } : { remove: { namespace, name } };
-}
-
-function refusalOf(error: unknown, { request }: Context): RefusedChange {
-  if (error instanceof PropertiesFull) return { kind: 'refused', status: 507, reason: error.message };
-  if (error instanceof FileError)
-    return { kind: 'refused', status: statusOf(error, clientOf(request)), reason: error.message };
-  throw error;
-}
-
-/** Renders 200 for all properties, or the refused ones and 424 for the others (§9.2.1). Each name appears once. */
-function propstatsOf(outcome: readonly NamedChange[]): string {
-  const refusals = new Map<string, RefusedChange>();
-  for (const { name, change } of outcome)
-    if (change.kind === 'refused' && !refusals.has(propertyKey(name)))
-      refusals.set(propertyKey(name), change);
-  const names = [...new Map(outcome.map(({ name }) => [propertyKey(name), name])).values()];
-  const rest = names.filter((name) => !refusals.has(propertyKey(name)));
-  const xmlOf = (some: readonly PropertyName[]) => some.map(emptyProperty).join('');
-  if (refusals.size === 0) return propstatXml(200, xmlOf(rest));
-  const refused = names.flatMap((name) => {
-    const refusal = refusals.get(propertyKey(name));
-    return refusal
-      ? [propstatXml(refusal.status, emptyProperty(name), refusal.reason, refusal.precondition)]
-      : [];
-  });
-  return refused.join('') + (rest.length > 0 ? propstatXml(424, xmlOf(rest)) : '');
 }

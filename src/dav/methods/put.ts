@@ -22,6 +22,7 @@ import {
   verifiedBody,
 } from '../properties/checksums.ts';
 import { hrefOf, parseMtime } from '../request.ts';
+import { appended, contentRangeOf, type NewContent } from './append.ts';
 
 /** How long a placeholder waits for its content, in ms. Explorer and Finder send it after a second or two. */
 const PLACEHOLDER_MS = 60_000;
@@ -52,34 +53,63 @@ export function createPut(failedPuts: FailedPuts): Method {
 }
 
 async function store(context: Context): Promise<void> {
-  const { drive, path, request, exchange } = context;
-  refusePartial(context);
-  const mtime = request.headers['x-oc-mtime'];
-  const modifiedMs = mtime === undefined ? undefined : parseMtime(String(mtime));
+  const { exchange, request } = context;
+  refuseCompressed(context);
+  const range = request.headers['content-range'] === undefined ? undefined : contentRangeOf(exchange);
+  const content: ContentFor = (entry) => {
+    const body = checkedBody(context);
+    return range ? appended(context, entry, range, body) : { body, sizeBytes: exchange.announcedBytes };
+  };
+  const how = { isPinned: range !== undefined, signal: bodySignal(context) };
+  await answerStored(context, await storeFile(context, content, how));
+}
+
+/** Returns the content for a file that is `entry` now, or that does not exist. Throws `DavError` to refuse it. */
+type ContentFor = (entry: FileEntry | undefined) => NewContent;
+
+interface StoreOptions {
+  /** Whether the content depends on the current revision, so that the service is asked for it. */
+  readonly isPinned: boolean;
+  /** Aborted when the body will not arrive. */
+  readonly signal: AbortSignal;
+  /** Whether the request may only create the file. */
+  readonly isNew?: boolean;
+}
+
+export interface Stored {
+  readonly entry: FileEntry;
+  readonly created: boolean;
+}
+
+/** Stores a file at the path of the request, with the conditions, the time and the checksums in its headers. */
+export async function storeFile(
+  context: Context,
+  contentFor: ContentFor,
+  { isPinned, signal, isNew = false }: StoreOptions,
+): Promise<Stored> {
+  const { drive, path, exchange } = context;
   // The commit checks the conditions again, once the body is complete.
-  const entry = await drive.files.statForWrite(path, { isPinned: false }, exchange.signal);
+  const entry = await drive.files.statForWrite(path, { isPinned }, exchange.signal);
   if (entry?.kind === 'folder') throw methodNotAllowed(`${path} is a folder; PUT writes files only`, entry);
   if (context.hasTrailingSlash)
     throw new DavError(409, 'the URL ends with a slash, which names a folder; PUT the file without it');
+  if (entry && isNew) throw new DavError(412, `${path} already exists, and the request may not replace it`);
   const conditions = await checkConditions(context, entry);
   const stored = await withRequestLock(context, conditions, [{ path, membership: !entry }], async (lock) => {
     if (!entry) await requireParent(context, path);
-    const mode = modeOf(context, entry, conditions);
-    const written = await write(context, entry, { mode, modifiedMs, lock });
-    await keepChecksums(context, written.entry);
+    const content = contentFor(entry);
+    const pinned = content.goesOnFrom && { if: 'rev' as const, rev: content.goesOnFrom.rev };
+    const mode = pinned ?? (isNew ? { if: 'absent' as const } : modeOf(context, entry, conditions));
+    const written = await write(context, entry, content, { mode, lock, signal });
+    await keepChecksums(context, written.entry, content);
     return written;
   });
   if (stored.entry.kind !== 'file') throw new Error('a write returned a folder');
-  await answerStored(context, stored.entry, { created: stored.created, hasTime: modifiedMs !== undefined });
+  return { entry: stored.entry, created: stored.created };
 }
 
-/** Refuses a partial or compressed body, which would be stored as if it were the whole file. */
-function refusePartial({ request }: Context): void {
-  if (request.headers['content-range'] !== undefined)
-    throw new DavError(
-      400,
-      'PUT replaces the whole file; send all of it, without Content-Range (RFC 9110 §14.5)',
-    );
+/** Refuses a compressed body, which would be stored as if it were the file. */
+function refuseCompressed({ request }: Context): void {
   const coding = String(request.headers['content-encoding'] ?? '').trim();
   if (coding.split(/[\s,]+/).some((one) => /^((x-)?(gzip|compress)|deflate|br|zstd)$/i.test(one)))
     throw new DavError(415, `Content-Encoding: ${coding} is not supported; send the file uncompressed`);
@@ -91,21 +121,26 @@ function modeOf({ request }: Context, entry: FileEntry | undefined, conditions: 
   return String(request.headers['if-none-match'] ?? '').trim() === '*' ? { if: 'absent' } : { if: 'any' };
 }
 
+/** Returns the modification time that the client wants, in ms since 1970. */
+function modifiedMsOf({ headers }: Context['request']): number | undefined {
+  const mtime = headers['x-oc-mtime'];
+  return mtime === undefined ? undefined : parseMtime(String(mtime));
+}
+
 interface Store {
   readonly mode: WriteMode;
-  /** The modification time that the client wants, in ms since 1970. */
-  readonly modifiedMs: number | undefined;
   readonly lock: RequestLock;
+  readonly signal: AbortSignal;
 }
 
 async function write(
-  context: Context,
+  { drive, path, exchange, request }: Context,
   entry: FileEntry | undefined,
-  { mode, modifiedMs, lock }: Store,
+  { body, sizeBytes }: NewContent,
+  { mode, lock, signal }: Store,
 ): Promise<Written> {
-  const { drive, path, exchange, request } = context;
-  const { isChunked, announcedBytes: sizeBytes } = exchange;
-  const isFirstHalf = !entry && sizeBytes === 0 && !isChunked && clientOf(request).createsEmptyFirst;
+  const modifiedMs = modifiedMsOf(request);
+  const isFirstHalf = !entry && sizeBytes === 0 && !exchange.isChunked && clientOf(request).createsEmptyFirst;
   if (isFirstHalf && modifiedMs === undefined && mode.if === 'any') {
     const placeholder = await drive.files.keepPlaceholder(path, PLACEHOLDER_MS);
     // Otherwise another client has created the file, and this PUT empties it.
@@ -116,19 +151,20 @@ async function write(
     ...(sizeBytes !== undefined && { sizeBytes }),
     ...(modifiedMs !== undefined && { modifiedMs }),
   };
-  const body = untilUnbroken(checkedBody(context), lock);
-  return drive.files.write(path, body, options, bodySignal(context));
+  return drive.files.write(path, untilUnbroken(body, lock), options, signal);
 }
 
 /** Returns the body, which ends with an error if it does not match the client's checksums. */
-function checkedBody({ exchange, request: { headers } }: Context): AsyncIterable<Uint8Array> {
-  const body = exchange.body();
+export function checkedBody(
+  { exchange, request: { headers } }: Context,
+  body: AsyncIterable<Uint8Array> = exchange.body(),
+): AsyncIterable<Uint8Array> {
   const hasChecksums = CHECKSUM_HEADERS.some((name) => headers[name] !== undefined);
   return hasChecksums ? verifiedBody(body, digestsIn(headers)) : body;
 }
 
 /** Returns a signal that aborts when the client goes away before its body is complete, and not after that. */
-function bodySignal({ request, exchange }: Context): AbortSignal {
+export function bodySignal({ request, exchange }: Context): AbortSignal {
   const controller = new AbortController();
   onAbort(exchange.signal, (reason) => {
     if (!request.complete) controller.abort(reason);
@@ -137,8 +173,13 @@ function bodySignal({ request, exchange }: Context): AbortSignal {
 }
 
 /** Stores the client's checksums, which rclone compares with the listing. A failure to store them fails no PUT. */
-async function keepChecksums({ drive, request, log }: Context, entry: Entry): Promise<void> {
-  if (request.headers['oc-checksum'] === undefined) return;
+async function keepChecksums(
+  { drive, request, log }: Context,
+  entry: Entry,
+  { goesOnFrom }: NewContent,
+): Promise<void> {
+  // Those of appended bytes are not those of the file.
+  if (request.headers['oc-checksum'] === undefined || goesOnFrom) return;
   const checksums = ocChecksums(request.headers);
   const property = entry.kind === 'file' ? checksumsProperty(entry, checksums) : undefined;
   if (!property) return;
@@ -150,16 +191,15 @@ async function keepChecksums({ drive, request, log }: Context, entry: Entry): Pr
 }
 
 /** davfs2 and Finder send another request for any of these headers that is missing. */
-async function answerStored(
-  { exchange, path }: Context,
-  entry: FileEntry,
-  { created, hasTime }: { readonly created: boolean; readonly hasTime: boolean },
+export async function answerStored(
+  { exchange, path, request }: Context,
+  { entry, created }: Stored,
 ): Promise<void> {
   const headers: OutgoingHttpHeaders = {
     ETag: entityTagOf(entry),
     'Last-Modified': httpDate(entry.modifiedMs),
   };
-  if (hasTime) headers['X-OC-Mtime'] = 'accepted';
+  if (modifiedMsOf(request) !== undefined) headers['X-OC-Mtime'] = 'accepted';
   if (created) headers['Location'] = hrefOf(exchange, path, false);
   await exchange.answer({ status: created ? 201 : 204, headers, body: undefined });
 }

@@ -32,6 +32,7 @@ export interface LiveState {
   readonly quota: FreeSpace | undefined;
   /** Whether the user may not change the entry. */
   readonly isReadOnly: (entry: Entry) => boolean;
+  readonly syncTokenOf: (entry: Entry) => string | UnavailableProperty | undefined;
   readonly linkOf: (entry: Entry) => SharedLink | UnavailableProperty | undefined;
   /** Whether the row of `entry` would be the same with `NO_LIVE_STATE`. */
   readonly isEmptyFor: (entry: Entry) => boolean;
@@ -44,12 +45,13 @@ export const NO_LIVE_STATE: LiveState = {
   lockHref: () => '',
   quota: undefined,
   isReadOnly: () => false,
+  syncTokenOf: () => undefined,
   linkOf: () => undefined,
   isEmptyFor: () => true,
 };
 
 /** Data that must be loaded before a property can be shown. */
-export type PropertyNeed = 'dead' | 'locks' | 'quota' | 'link' | 'rights';
+export type PropertyNeed = 'dead' | 'locks' | 'quota' | 'link' | 'rights' | 'sync';
 
 export interface LiveProperty extends PropertyName {
   /** The answers to `allprop` that include it; `never`: it must be named. */
@@ -74,6 +76,15 @@ const SUPPORTED_LOCKS = ['exclusive', 'shared']
       `<D:lockentry><D:lockscope><D:${scope}/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>`,
   )
   .join('');
+
+const SUPPORTED_REPORTS =
+  '<D:supported-report><D:report><D:sync-collection/></D:report></D:supported-report>';
+
+/** RFC 5323 §3.3. */
+const SEARCH_GRAMMARS =
+  '<D:supported-query-grammar><D:grammar><D:basicsearch/></D:grammar></D:supported-query-grammar>';
+
+const NAMED_ONLY = { allprop: 'never', hidden: true } as const;
 
 /** The privileges of RFC 3744 §3 that a user has. */
 const READING = ['read', 'read-current-user-privilege-set'];
@@ -114,6 +125,16 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   ),
   quotaProperty('quota-available-bytes', ({ availableBytes }) => availableBytes),
   quotaProperty('quota-used-bytes', ({ usedBytes }) => usedBytes),
+  // What Finders before RFC 4331 know, in blocks. Newer ones name these beside the others, and prefer those.
+  quotaProperty('quota', ({ usedBytes, availableBytes }) => blocksOf(usedBytes + availableBytes)),
+  quotaProperty('quotaused', ({ usedBytes }) => blocksOf(usedBytes)),
+  dav('supported-query-grammar-set', () => SEARCH_GRAMMARS, NAMED_ONLY),
+  // RFC 3253 §3.1.5 and RFC 6578 §4 keep both out of `allprop`.
+  dav('supported-report-set', (entry) => (entry.kind === 'folder' ? SUPPORTED_REPORTS : ''), NAMED_ONLY),
+  dav('sync-token', (entry, state) => (entry.kind === 'folder' ? state.syncTokenOf(entry) : undefined), {
+    ...NAMED_ONLY,
+    needs: 'sync',
+  }),
   // rclone sets this property, in seconds since 1970.
   dav('lastmodified', (entry) => seconds(entry.modifiedMs), { allprop: 'never', hidden: true }),
   named(MICROSOFT_NAMESPACE, 'Win32LastModifiedTime', lastModified),
@@ -157,6 +178,13 @@ function quotaProperty(name: string, bytesOf: (quota: FreeSpace) => number): Liv
   const value: Value = (entry, { quota }) =>
     entry.kind === 'folder' && quota ? `${bytesOf(quota)}` : undefined;
   return dav(name, value, { allprop: 'never', hidden: true, needs: 'quota' });
+}
+
+/** Size of a block in the old quota properties, in bytes. */
+const QUOTA_BLOCK_BYTES = 512;
+
+function blocksOf(bytes: number): number {
+  return Math.ceil(bytes / QUOTA_BLOCK_BYTES);
 }
 
 /** The letters of ownCloud: may be shared, deleted, renamed, moved, written, filled with files and folders; `G`: read. */

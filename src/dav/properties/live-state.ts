@@ -6,6 +6,7 @@ import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
 import { statusOf } from '../failures.ts';
 import { hrefOf } from '../request.ts';
+import { tokenNow } from '../sync/sync-page.ts';
 import { type LiveState, NO_LIVE_STATE, type PropertyNeed, UnavailableProperty } from './live-properties.ts';
 
 /** Maximum number of rows with shared links. Each costs a call of the service, which limits their rate. */
@@ -29,19 +30,22 @@ export async function loadLiveState(
 ): Promise<LiveState> {
   const needsLinks = needs.has('link');
   const isReadOnly = needs.has('rights') ? context.drive.isReadOnly : undefined;
-  const [quota, links] = await Promise.all([
+  const needsToken = needs.has('sync');
+  const [quota, links, token] = await Promise.all([
     needs.has('quota') ? context.drive.files.freeSpace(context.exchange.signal, context.path) : undefined,
     needsLinks ? linksOf(context, entries) : undefined,
+    needsToken ? tokenOf(context, entries) : undefined,
   ]);
-  if (locks.length === 0 && !quota && !needsLinks && !isReadOnly) return NO_LIVE_STATE;
+  if (locks.length === 0 && !quota && !needsLinks && !needsToken && !isReadOnly) return NO_LIVE_STATE;
   const locksOf = lockLookup(locks);
-  const isEmpty = !quota && !needsLinks && !isReadOnly;
+  const isEmpty = !quota && !needsLinks && !needsToken && !isReadOnly;
   return {
     nowMs: context.clock.now(),
     locksOf,
     lockHref: (lock, entry) => lockHref(context, lock, entry),
     quota,
     isReadOnly: ({ path }) => isReadOnly?.(path) ?? false,
+    syncTokenOf: () => token,
     linkOf: (entry) => (links ? links.get(entry.id) : TOO_MANY_LINKS),
     isEmptyFor: (entry) => isEmpty && locksOf(entry).length === 0,
   };
@@ -81,6 +85,22 @@ function lockLookup(locks: readonly Lock[]): (entry: Entry) => readonly Lock[] {
     const above = inheritedAt(path);
     return own.length === 0 ? above : [...own, ...above];
   };
+}
+
+const TOKEN_ALONE = new UnavailableProperty(403, 'sync-token is available with Depth 0');
+
+/**
+ * Returns the token of a folder. With members in the same answer it might be of a later moment than they are, and a client
+ * would miss what changed in between.
+ */
+async function tokenOf(
+  { drive, exchange, request }: Context,
+  entries: readonly Entry[] | undefined,
+): Promise<string | UnavailableProperty | undefined> {
+  if (request.headers['depth'] !== '0') return TOKEN_ALONE;
+  const [folder] = entries ?? [];
+  if (!drive.changeLog || folder?.kind !== 'folder') return undefined;
+  return tokenNow({ files: drive.files, log: drive.changeLog, folder, signal: exchange.signal });
 }
 
 async function linksOf(

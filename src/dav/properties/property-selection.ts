@@ -45,18 +45,18 @@ export function parsePropfind(root: XmlElement | undefined): PropfindRequest {
       'DAV:propfind must contain exactly one of DAV:prop, DAV:allprop and DAV:propname',
     );
   if (isDav(choice, 'propname')) return { kind: 'propname' };
-  if (isDav(choice, 'prop')) return { kind: 'prop', names: namesIn(choice) };
+  if (isDav(choice, 'prop')) return { kind: 'prop', names: propertyNamesIn(choice) };
   const include = davChild(root, 'include');
-  return { kind: 'allprop', names: include ? namesIn(include) : [] };
+  return { kind: 'allprop', names: include ? propertyNamesIn(include) : [] };
 }
 
-/** Returns the names of the elements in `container`, each once. */
-function namesIn(container: XmlElement): PropertyName[] {
+/** Returns the names of the elements in `container`, each once. Throws `DavError` 400 for too many. */
+export function propertyNamesIn(container: XmlElement): PropertyName[] {
   const names = new Map<string, PropertyName>();
   for (const { namespace, name } of childrenOf(container))
     names.set(propertyKey({ namespace, name }), { namespace, name });
   if (names.size > NAMES_MAX)
-    throw new DavError(400, `the PROPFIND names ${names.size} properties; at most ${NAMES_MAX} are allowed`);
+    throw new DavError(400, `the request names ${names.size} properties; at most ${NAMES_MAX} are allowed`);
   return [...names.values()];
 }
 

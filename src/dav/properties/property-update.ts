@@ -50,6 +50,24 @@ export function parsePropertyUpdate(root: XmlElement | undefined): readonly Inst
   return instructions;
 }
 
+/** Parses `DAV:mkcol` (RFC 5689 §3): the properties to set, without the type of the folder. Throws `DavError` 400 or 403. */
+export function parseMkcol(root: XmlElement): readonly Instruction[] {
+  const instructions = childrenOf(root).flatMap((block) => instructionsIn(block, languageOf(root)));
+  if (instructions.length > INSTRUCTIONS_MAX || instructions.some(({ action }) => action === 'remove'))
+    throw new DavError(400, `DAV:mkcol may only set properties, at most ${INSTRUCTIONS_MAX}`);
+  const isType = ({ element }: Instruction) => isDav(element, 'resourcetype');
+  const types = instructions.filter(isType).flatMap(({ element }) => childrenOf(element));
+  if (types.some((type) => !isDav(type, 'collection')))
+    throw new DavError(
+      403,
+      'davgate makes only plain folders: DAV:resourcetype must be DAV:collection alone',
+      {
+        precondition: 'valid-resourcetype',
+      },
+    );
+  return instructions.filter((instruction) => !isType(instruction));
+}
+
 function instructionsIn(block: XmlElement, outer: string | undefined): Instruction[] {
   const action = isDav(block, 'set') ? 'set' : isDav(block, 'remove') ? 'remove' : undefined;
   // Unknown elements are ignored (RFC 4918 §17).

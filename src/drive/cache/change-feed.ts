@@ -1,23 +1,14 @@
 import { isApiFailure } from '../../api/errors.ts';
-import type { Change, Remote } from '../../api/remote.ts';
-import { ageMs, type Clock, elapsedMs, type Instant, type Moment, momentNow } from '../../util/clock.ts';
+import type { Remote } from '../../api/remote.ts';
+import { ageMs, type Clock, elapsedMs, type Moment, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { Alarm, retryPauseMs } from '../../util/wait.ts';
+import type { FeedProgress } from './feed-progress.ts';
 import { type Freshness, POLL_MS } from './tree-cache.ts';
-
-/** The receiver of the feed's reports. */
-export interface FeedListener {
-  /** Applies changes in the service's order. `doubted`: they may be older than davgate's own changes. */
-  apply(changes: readonly Change[], how: { readonly doubted: boolean }): Promise<void>;
-  /** Called when everything that happened until `reached` has been reported. */
-  reached(reached: Instant): void;
-  /** Called when changes were missed: nothing cached may be used. */
-  reset(): void;
-}
 
 export interface ChangeFeedDeps {
   readonly remote: Pick<Remote, 'availability' | 'latestCursor' | 'awaitChange' | 'changesSince'>;
-  readonly listener: FeedListener;
+  readonly progress: FeedProgress;
   readonly clock: Clock;
   readonly log: Log;
   readonly freshness: Freshness;
@@ -43,11 +34,16 @@ const RETRY_PAUSES = { firstMs: 1_000, maxMs: 60_000 };
 export class ChangeFeed {
   readonly #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  #cursor: string | undefined;
+  /** Whether the service does not know the cursor any more. */
+  #isReset = false;
+  /** Whether the first changes since the turn began are read, which may be older than what was looked up meanwhile. */
+  #isCatchingUp = false;
   /** Whether the feed was down, so that its first changes may be old. */
   #isLate = false;
   #failures = 0;
   #caughtUp: Moment | undefined;
+  /** Resolves when the last request for changes so far has ended: they take turns, in the service's order. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly deps: ChangeFeedDeps) {}
 
@@ -60,13 +56,18 @@ export class ChangeFeed {
     await this.#running;
   }
 
+  /** Reports everything that has happened until now, also while the feed is down. Throws an `ApiError`. */
+  async readAll(signal: AbortSignal): Promise<void> {
+    await this.#catchUp(signal);
+  }
+
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        await this.#follow(signal);
+        await this.deps.progress.inTurn(signal, (turn) => this.#follow(turn));
       } catch (error) {
         if (signal.aborted) return;
-        this.#down(error);
+        await this.#down(error);
         await this.#rest(signal);
       }
     }
@@ -74,21 +75,17 @@ export class ChangeFeed {
 
   /** Never returns. */
   async #follow(signal: AbortSignal): Promise<never> {
-    const { remote, clock, listener, freshness } = this.deps;
-    if (this.#cursor === undefined) {
-      this.#cursor = await remote.latestCursor(signal);
-      // Answers from before the cursor may be outdated without a change after it.
-      listener.reset();
-    }
+    const { remote, clock, progress, freshness } = this.deps;
+    this.#isCatchingUp = true;
     await this.#catchUp(signal);
     this.#up();
     for (;;) {
       const asked = clock.instant();
-      const hasChanged = await remote.awaitChange(this.#cursor, POLL_MS, signal);
+      const hasChanged = await remote.awaitChange(await this.#cursor(signal), POLL_MS, signal);
       this.#failures = 0;
       if (!hasChanged) {
         freshness.heard();
-        listener.reached(clock.instant());
+        await progress.nothingNew();
         const restMs = POLL_MS_MIN - elapsedMs(clock, asked);
         if (restMs > 0) await clock.sleep(restMs, signal);
         continue;
@@ -98,6 +95,17 @@ export class ChangeFeed {
     }
   }
 
+  async #cursor(signal: AbortSignal): Promise<string> {
+    const { remote, progress } = this.deps;
+    const known = this.#isReset ? undefined : await progress.cursor();
+    if (known !== undefined) return known;
+    const cursor = await remote.latestCursor(signal);
+    // Answers from before the cursor may be outdated without a change after it.
+    await progress.begin(cursor);
+    this.#isReset = false;
+    return cursor;
+  }
+
   /** Waits until `everyMs` after the last request for changes: davgate's own commits end each poll too. */
   async #pace(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.deps;
@@ -105,10 +113,16 @@ export class ChangeFeed {
     if (leftMs > 0) await clock.sleep(leftMs, signal);
   }
 
-  /** Reports the changes since the cursor, and returns their number. */
-  async #catchUp(signal: AbortSignal): Promise<number> {
-    const { remote, clock, listener, freshness } = this.deps;
-    const doubted = this.#isLate || freshness.isSilent;
+  /** Reports the changes since the cursor in its turn, and returns their number. */
+  #catchUp(signal: AbortSignal): Promise<number> {
+    const read = this.#turn.then(() => this.#readOn(signal));
+    this.#turn = read.catch(() => {});
+    return read;
+  }
+
+  async #readOn(signal: AbortSignal): Promise<number> {
+    const { remote, clock, progress, freshness } = this.deps;
+    const doubted = this.#isLate || this.#isCatchingUp || freshness.isSilent;
     let count = 0;
     let emptyPages = 0;
     let pages = 0;
@@ -116,13 +130,12 @@ export class ChangeFeed {
       if (pages === PAGES_MAX || emptyPages > EMPTY_PAGES_MAX)
         throw new Error('the storage service reports changes without end');
       const asked = clock.instant();
-      const page = await remote.changesSince(this.#cursor ?? '', signal);
-      await listener.apply(page.changes, { doubted });
-      this.#cursor = page.cursor;
+      const cursor = await this.#cursor(signal);
+      const page = await remote.changesSince(cursor, signal);
+      const isNews = await progress.report(cursor, page, { doubted, asked });
       count += page.changes.length;
       emptyPages = page.changes.length === 0 ? emptyPages + 1 : 0;
-      hasMore = page.hasMore;
-      if (!hasMore) listener.reached(asked);
+      hasMore = page.hasMore || !isNews;
     }
     this.#caughtUp = momentNow(clock);
     freshness.heard();
@@ -132,18 +145,22 @@ export class ChangeFeed {
   #up(): void {
     if (this.#isLate) this.deps.log.info('the change feed is back');
     this.deps.freshness.up();
+    this.deps.progress.note('up');
     this.#isLate = false;
+    this.#isCatchingUp = false;
   }
 
-  #down(error: unknown): void {
-    const { log, listener, freshness } = this.deps;
+  async #down(error: unknown): Promise<void> {
+    const { log, progress, freshness } = this.deps;
     if (!this.#isLate) log.warn('the change feed is down', { reason: String(error) });
     freshness.down();
+    progress.note('down');
     this.#isLate = true;
     this.#failures++;
-    if (!isApiFailure(error, 'reset')) return;
-    this.#cursor = undefined;
-    listener.reset();
+    // `bad-request`: the service never issued the cursor, for example since it was restored from an older backup.
+    if (!isApiFailure(error, 'reset', 'bad-request')) return;
+    this.#isReset = true;
+    await progress.missed().catch(() => {});
   }
 
   /** Waits before the next try. Returns at once when another call shows that the service answers again. */

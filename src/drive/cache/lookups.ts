@@ -15,6 +15,8 @@ export interface LookupsDeps {
   readonly clock: Clock;
   /** Returns whether an entry of the service with this name is hidden from clients. */
   readonly isHidden: (name: string) => boolean;
+  /** Awaited after each answer: a change that another gateway had begun before it is then known. */
+  readonly afterAnswer?: (() => Promise<void>) | undefined;
 }
 
 /** After this many single lookups in a folder, the whole folder is listed as well. */
@@ -87,6 +89,7 @@ export class Lookups {
           this.#knownOrAsked(parentOf(path), signal),
           this.#ask(path, signal),
         ]);
+        await this.deps.afterAnswer?.();
         const isInFolder = parent !== 'absent' && parent.kind === 'folder';
         if (!isInFolder && !found) return 'absent';
         if (!isInFolder) {
@@ -147,6 +150,7 @@ export class Lookups {
     const asked = momentNow(clock);
     try {
       const [folder, found] = await Promise.all([theFolder(), this.#readFolder(path, signal)]);
+      await this.deps.afterAnswer?.();
       for (const [name, entry] of found) found.set(name, placedIn(folder.path, entry));
       await this.#settle(fetch, folder, found, signal);
       const before = cache.folder(key);

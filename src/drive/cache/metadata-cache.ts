@@ -10,6 +10,7 @@ import type { Listing } from '../files.ts';
 import { Lookups, type LookupsDeps, tooUnsteady } from './lookups.ts';
 import { Prefetch } from './prefetch.ts';
 import { type Known, LocalChanges, type Ongoing, stateOf } from './recency.ts';
+import type { MadeChange, SharedChanges } from './shared-changes.ts';
 import type { CachedFolder } from './tree-cache.ts';
 
 /** Up to this many outdated names of a listing are looked up one by one; otherwise the folder is listed again. */
@@ -29,9 +30,9 @@ export interface LocalChange {
   /**
    * Ends the change. Omitted paths have an unknown outcome. `isNew`: a folder among them was just created and is empty.
    */
-  end(outcomes: readonly (readonly [Path, Known])[], how?: { readonly isNew: boolean }): void;
+  end(outcomes: readonly (readonly [Path, Known])[], how?: { readonly isNew: boolean }): Promise<void>;
   /** Ends a change that failed with `error`. The cache stays valid if the service certainly changed nothing. */
-  failed(error: unknown): void;
+  failed(error: unknown): Promise<void>;
 }
 
 interface MetadataCacheDeps extends LookupsDeps {
@@ -40,6 +41,8 @@ interface MetadataCacheDeps extends LookupsDeps {
   readonly availability: Availability;
   readonly meter: Meter;
   readonly changes: Pick<Announcer, 'isFollowed' | 'entry' | 'everything'>;
+  /** The other gateways, which are told of each change before it ends. `undefined`: there are none. */
+  readonly shared?: Pick<SharedChanges, 'position' | 'tell' | 'tellTime'> | undefined;
 }
 
 /**
@@ -157,6 +160,12 @@ export class MetadataCache {
     this.#deps.changes.entry(entry.path, { isTree: false });
   }
 
+  /** Like `adorn`, for a time that was set just now: the other gateways are told. */
+  async setTime(entry: Entry): Promise<void> {
+    this.adorn(entry);
+    await this.#deps.shared?.tellTime(entry);
+  }
+
   /** Drops the cached state of `path`, which has turned out to be outdated. */
   forget(path: Path): void {
     this.#deps.cache.forget(keyOf(path));
@@ -170,32 +179,75 @@ export class MetadataCache {
     paths: readonly Path[],
     { tree = false, shield = false }: { readonly tree?: boolean; readonly shield?: boolean } = {},
   ): LocalChange {
-    const { cache, changes: announcer } = this.#deps;
+    const { cache, clock, shared } = this.#deps;
+    const since = shared?.position ?? 0;
     const changes = paths.map((path) => {
       const key = keyOf(path);
       return this.#own.begin(key, cache.peek(key), { tree, shield });
     });
-    const announce = (outcomes: readonly (readonly [Path, Known])[]) => {
-      if (!announcer.isFollowed) return;
-      for (const path of paths) announcer.entry(path, { isTree: !isFile(path, outcomes) });
+    const made = (outcomes: readonly (readonly [Path, Known])[], isNew: boolean): MadeChange => {
+      const byKey = new Map(outcomes.map(([path, outcome]) => [keyOf(path), outcome]));
+      const places = paths.map((path) => ({ path, isTree: tree, outcome: byKey.get(keyOf(path)) }));
+      return { places, isNew, madeMs: clock.now() };
     };
     return {
-      end: (outcomes, { isNew } = { isNew: false }) => {
-        const byKey = new Map(outcomes.map(([path, outcome]) => [keyOf(path), outcome]));
-        for (const change of changes) {
-          const made = this.#end(change, byKey.get(change.key));
-          if (isNew && made !== undefined && made !== 'absent' && !change.seenBelow)
-            cache.startEmpty(made.path);
-        }
-        announce(outcomes);
+      end: async (outcomes, { isNew } = { isNew: false }) => {
+        const change = made(outcomes, isNew);
+        const isCertain = shared ? await shared.tell(change, since) : true;
+        this.#endAll(changes, change, { isCertain });
       },
-      failed: (error) => {
+      failed: async (error) => {
         const isUndone = isOutage(error) && error.details.isUndone;
-        for (const change of changes)
-          if (!isUndone || !this.#own.cancel(change)) this.#end(change, undefined);
-        if (!isUndone) announce([]);
+        if (isUndone && changes.every((change) => this.#own.cancel(change))) return;
+        const change = made([], false);
+        if (shared) await shared.tell(change, since);
+        this.#endAll(changes, change, { isCertain: false });
       },
     };
+  }
+
+  /**
+   * Keeps the cached state of `path` and below, whatever the feed reports, until the returned function is called: another
+   * gateway is replacing the entry. What is there afterwards is unknown.
+   */
+  shield(path: Path): () => void {
+    const { cache, clock } = this.#deps;
+    const key = keyOf(path);
+    const ongoing = this.#own.begin(key, cache.peek(key), { tree: true, shield: true });
+    // Answers of running requests may show the place empty.
+    cache.inFlight.changed(key, undefined);
+    return () => void this.#end(ongoing, undefined, clock.now());
+  }
+
+  /** Applies a change that another gateway has made. `isCertain`: no other change makes its outcome doubtful. */
+  applyOther(change: MadeChange, how: { readonly isCertain: boolean }): void {
+    const { cache } = this.#deps;
+    const changes = change.places.map(({ path, isTree }) => {
+      const key = keyOf(path);
+      return this.#own.begin(key, cache.peek(key), { tree: isTree, shield: false });
+    });
+    this.#endAll(changes, change, how);
+  }
+
+  #endAll(
+    changes: readonly Ongoing[],
+    { places, isNew, madeMs }: MadeChange,
+    { isCertain }: { readonly isCertain: boolean },
+  ): void {
+    const { cache, changes: announcer } = this.#deps;
+    changes.forEach((change, index) => {
+      const outcome = isCertain ? places[index]?.outcome : undefined;
+      const made = this.#end(change, outcome, madeMs);
+      if (isNew && made !== undefined && made !== 'absent' && !change.seenBelow) cache.startEmpty(made.path);
+    });
+    if (!announcer.isFollowed) return;
+    for (const { path, outcome } of places)
+      announcer.entry(path, { isTree: outcome === undefined || !isFileNow(outcome) });
+  }
+
+  /** Resolves when all changes of davgate that run now have ended: from then on the cache shows their outcome. */
+  ownChangesEnded(signal: AbortSignal): Promise<void> {
+    return this.#own.ended(signal);
   }
 
   /** Applies reports of the change feed in its order. `doubted`: they may be older than davgate's own changes. */
@@ -256,17 +308,18 @@ export class MetadataCache {
     return present(this.peek(path) ?? (await this.#lookups.entry(path, signal)));
   }
 
-  #end(ongoing: Ongoing, outcome: Known | undefined): Known | undefined {
+  #end(ongoing: Ongoing, outcome: Known | undefined, madeMs: number): Known | undefined {
     const { cache, clock } = this.#deps;
     const { key, tree } = ongoing;
     const made = this.#own.end(ongoing, outcome, clock.instant());
     const before = cache.at(key);
     if (tree || outcome === undefined) cache.drop(key);
-    if (made !== undefined && made !== 'absent') cache.doubtMissingAbove(key);
+    // What may have been put there may have made the folders above again.
+    if (made !== 'absent') cache.doubtMissingAbove(key);
     cache.learn(key, made);
     if (made === undefined) return made;
     if (made !== 'absent') cache.store(key, made, parentOf(made.path));
-    cache.touchParent(key, before, made);
+    cache.touchParent(key, before, made, madeMs);
     return made;
   }
 
@@ -288,16 +341,10 @@ export class MetadataCache {
       // The contents of a folder that was unknown until now may already be cached.
       if (reported === 'absent' || reported.kind === 'file' || before !== undefined) cache.drop(key);
       cache.learn(key, reported);
-      cache.touchParent(key, before, reported);
+      cache.touchParent(key, before, reported, this.#deps.clock.now());
     }
     this.#deps.changes.entry(path, { isTree: !isFileNow(reported) });
   }
-}
-
-/** Whether a change has left a file at `path`. */
-function isFile(path: Path, outcomes: readonly (readonly [Path, Known])[]): boolean {
-  const outcome = outcomes.find(([each]) => keyOf(each) === keyOf(path));
-  return outcome !== undefined && isFileNow(outcome[1]);
 }
 
 function isFileNow(known: Known): boolean {

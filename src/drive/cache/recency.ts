@@ -5,6 +5,7 @@
 import type { Entry } from '../../api/remote.ts';
 import { type Instant, msBetween } from '../../util/clock.ts';
 import { isKeyWithin, KeyTree, parentKeyOf, ROOT } from '../../util/path.ts';
+import { Condition } from '../../util/wait.ts';
 
 /** The cached state of one name: its entry, or that there is none. */
 export type Known = Entry | 'absent';
@@ -32,7 +33,7 @@ const REMEMBERED_MAX = 50_000;
 
 /** A finished change of davgate, against which reports of the feed are judged for a while. */
 interface Guard {
-  /** Revisions that davgate made, or that were there before. Each is unique, so a report of one is old. */
+  /** Revisions of files that davgate made, or that were there before. Each is unique, so a report of one is old. */
   readonly revs: Set<string>;
   /** Whether everything below has changed too. */
   readonly tree: boolean;
@@ -63,6 +64,9 @@ export class LocalChanges {
   readonly #guarded = new KeyTree();
   /** Guards of whole trees. */
   #treeGuards = 0;
+  readonly #oneEnded = new Condition();
+  /** Number of tasks that wait for the end of changes. */
+  #watchers = 0;
 
   /** Begins a change of `key`; `before` is the cached state. */
   begin(
@@ -71,8 +75,8 @@ export class LocalChanges {
     how: { readonly tree: boolean; readonly shield: boolean },
   ): Ongoing {
     const olderRevs = new Set(this.#guards.get(key)?.revs);
-    if (before !== undefined) olderRevs.add(stateOf(before));
-    olderRevs.delete('absent');
+    // A folder keeps its id: one that was moved away can come back.
+    if (before !== undefined && isFile(before)) olderRevs.add(stateOf(before));
     const ongoing: Ongoing = { key, ...how, olderRevs, overlapped: false, seen: new Set(), seenBelow: false };
     const others = this.#ongoing.get(key) ?? new Set();
     for (const other of others) {
@@ -95,7 +99,7 @@ export class LocalChanges {
     const revs = new Set<string>();
     if (known !== undefined) {
       for (const rev of olderRevs) revs.add(rev);
-      if (known !== 'absent' && known.kind === 'file') revs.add(stateOf(known));
+      if (isFile(known)) revs.add(stateOf(known));
     }
     this.#remember(key, { revs, tree, since: now });
     return known;
@@ -107,6 +111,19 @@ export class LocalChanges {
     if (ongoing.shield && (ongoing.seen.size > 0 || ongoing.seenBelow)) return false;
     this.#forget(ongoing);
     return true;
+  }
+
+  /** Resolves when all changes that run now have ended. */
+  async ended(signal: AbortSignal): Promise<void> {
+    const running: Ongoing[] = [];
+    for (const changes of this.#ongoing.values()) for (const change of changes) running.push(change);
+    const isRunning = (change: Ongoing) => this.#ongoing.get(change.key)?.has(change) === true;
+    this.#watchers++;
+    try {
+      while (running.some(isRunning)) await this.#oneEnded.wait(signal);
+    } finally {
+      this.#watchers--;
+    }
   }
 
   /** Judges the feed's report of the state `known` at `key`. */
@@ -168,6 +185,7 @@ export class LocalChanges {
     const others = this.#ongoing.get(ongoing.key);
     others?.delete(ongoing);
     if (others?.size === 0) this.#ongoing.delete(ongoing.key);
+    if (this.#watchers > 0) this.#oneEnded.notify();
   }
 
   #remember(key: string, guard: Guard): void {
@@ -185,6 +203,10 @@ export class LocalChanges {
     this.#guarded.delete(key);
     if (guard.tree) this.#treeGuards--;
   }
+}
+
+function isFile(known: Known): boolean {
+  return known !== 'absent' && known.kind === 'file';
 }
 
 function isUndisturbed({ overlapped, seen, seenBelow, tree }: Ongoing, outcome: Known): boolean {

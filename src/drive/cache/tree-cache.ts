@@ -294,12 +294,12 @@ export class TreeCache {
     }
   }
 
-  /** Updates the parent's time when a name appeared at `key` or disappeared. */
-  touchParent(key: string, before: Known | undefined, known: Known): void {
+  /** Updates the parent's time when a name appeared at `key` or disappeared, at `madeMs`. */
+  touchParent(key: string, before: Known | undefined, known: Known, madeMs: number): void {
     if (before === undefined || (before === 'absent') === (known === 'absent')) return;
     const parent = this.peek(parentKeyOf(key));
     if (parent !== undefined && parent !== 'absent' && parent.kind === 'folder')
-      this.adorn({ ...parent, modifiedMs: this.clock.now() });
+      this.adorn({ ...parent, modifiedMs: madeMs });
   }
 
   /** Drops the contents of `key` unless it is still the same folder. */

@@ -354,9 +354,17 @@ class BlockParts {
   }
 }
 
+/** Names of blocks that were used lately: the hash takes longer than all the rest of finding a block in memory. */
+const recentNames = createLru<string>(1_000);
+
 /** Returns a hash of the key, and the block's size in hex, so that no file has to be opened at the start. */
 function nameOf({ content, index, sizeBytes }: BlockKey): string {
-  const digest = hash('sha256', `${index} ${content}`).slice(0, 32);
+  const key = `${index} ${content}`;
+  let digest = recentNames.get(key);
+  if (digest === undefined) {
+    digest = hash('sha256', key).slice(0, 32);
+    recentNames.set(key, digest);
+  }
   return `${digest}-${sizeBytes.toString(16)}`;
 }
 

@@ -1,5 +1,5 @@
 import { BodyGone, type Journal } from '../../state/journal.ts';
-import type { Path } from '../../util/path.ts';
+import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError, replaced } from '../errors.ts';
 import type { Entry, FileEntry, Files, Listing } from '../files.ts';
@@ -60,6 +60,7 @@ export class Overlay {
     for await (const listing of this.base.walk(folder, signal, this.#isCovered)) {
       const isSure = this.pending.departures === before;
       const { path } = listing.folder;
+      if (this.#isWithinFile(path, folder)) continue;
       const again = isSure
         ? listing
         : await this.base.list(path, signal, this.#isCovered).catch(() => listing);
@@ -104,6 +105,17 @@ export class Overlay {
   }
 
   readonly #isCovered = (path: Path): boolean => this.pending.newest(path) !== undefined;
+
+  /** Whether a pending file hides `path`, at `top` or below: others have made a folder where it will land. */
+  #isWithinFile(path: Path, top: Path): boolean {
+    if (this.pending.files === 0) return false;
+    const end = keyOf(top);
+    for (let above = path; above !== ROOT; above = parentOf(above)) {
+      if (this.pending.newest(above)) return true;
+      if (keyOf(above) === end) return false;
+    }
+    return false;
+  }
 
   #over(listing: Listing): Listing {
     return this.shown.listing(listing, this.pending.in(listing.folder.path));

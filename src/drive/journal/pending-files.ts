@@ -158,6 +158,16 @@ export class PendingFiles {
     return found;
   }
 
+  /** Returns the revisions of the files below `folder`, as clients see them, by path. */
+  revisionsBelow(folder: Path): ReadonlyMap<Path, string> {
+    const revisions = new Map<Path, string>();
+    for (const { write } of this.within(folder)) {
+      const newest = this.newest(write.path);
+      if (newest) revisions.set(newest.write.path, pendingEntry(newest.write).rev);
+    }
+    return revisions;
+  }
+
   /** The reason why the first failed write has not landed. */
   get problem(): Problem | undefined {
     const [first] = this.#hindered;

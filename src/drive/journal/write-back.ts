@@ -82,6 +82,8 @@ export interface WriteBack {
   /** The state for the protocol: properties are found under every id that clients have seen. */
   readonly state: DriveState;
   readonly pending: PendingWrites;
+  /** Returns the revisions of the pending files below `folder`, by path. */
+  revisionsBelow(folder: Path): ReadonlyMap<Path, string>;
   depth(): JournalDepth;
   /** Sends what it can until `over`; other writes are sent after the next start. */
   close(over: AbortSignal): Promise<void>;
@@ -132,6 +134,7 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
     thumbnails: createPendingThumbnails(parts.thumbnails, base, pending),
     state: ids.follow(state),
     pending: pendingWrites({ ...parts, pending, sender, turns }),
+    revisionsBelow: (folder) => pending.revisionsBelow(folder),
     depth,
     async close(over) {
       await sender.close(over);

@@ -161,11 +161,11 @@ export class FileHistory implements History {
       entry = folder ? placedIn(folder.path, restored) : restored;
       entry = (await times.applyTo([entry]))[0] ?? entry;
     } catch (error) {
-      change.failed(error);
+      await change.failed(error);
       throw error;
     }
     // The folders that came back with the file are unknown yet.
-    change.end(top === path ? [[path, entry]] : []);
+    await change.end(top === path ? [[path, entry]] : []);
     quota.add(entry.sizeBytes - (before?.kind === 'file' ? before.sizeBytes : 0));
     return entry;
   }
@@ -181,7 +181,7 @@ export class FileHistory implements History {
       for (const { sizeBytes } of restored) quota.add(sizeBytes);
       await eachOf(emptyFolders, (folder) => this.#createMissing(folder));
     } finally {
-      change.end([]);
+      await change.end([]);
     }
   }
 

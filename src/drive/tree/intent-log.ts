@@ -8,6 +8,7 @@ import { succeeds } from '../../util/succeeds.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, Written } from '../files.ts';
+import { type Gateways, ownerOf } from '../gateways.ts';
 import type { LocalFiles } from '../local-files.ts';
 import { companionOf } from '../names.ts';
 import type { PathLocks } from '../path-locks.ts';
@@ -26,6 +27,7 @@ interface IntentLogDeps {
   readonly localFiles: LocalFiles;
   readonly keptState: KeptState;
   readonly locks: PathLocks;
+  readonly gateways: Pick<Gateways, 'inherits'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -66,10 +68,12 @@ export class IntentLog {
     this.unfinished = this.#queue.items;
   }
 
-  /** Queues the intents that an earlier run left unfinished. */
-  async open(): Promise<void> {
-    const { intents } = this.deps.state;
+  /** Queues the intents that an earlier run left unfinished, and those of gateways that were killed. */
+  async takeOver(): Promise<void> {
+    const { state, gateways } = this.deps;
+    const { intents } = state;
     for (const id of await intents.ids()) {
+      if (this.#queue.items.has(id) || !gateways.inherits(ownerOf(id))) continue;
       const intent = await intents.get(id);
       if (intent) this.#leave(intent.id, intent.to);
     }

@@ -61,7 +61,7 @@ export class KeptState {
             properties.map((set) => ({ set })),
           );
         if (modifiedMs !== undefined && !ownTimes.has(copy.id) && contentHashOf(copy) === contentHash)
-          metadata.adorn(await times.set(copy, modifiedMs));
+          await metadata.setTime(await times.set(copy, modifiedMs));
       }),
     );
     return copies.length === kept.length;

@@ -1,4 +1,3 @@
-import { LOCAL_FILE_BYTES_MAX } from '../../state/local-files.ts';
 import type { DriveState } from '../../state/state.ts';
 import { join, keyOf, nameOf, type Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
@@ -78,11 +77,9 @@ export class LocalMover {
         'forbidden',
         `${source.path} is a folder; only files can get or lose a name like this`,
       );
-    if (this.deps.localFiles.owns(to) && source.sizeBytes > LOCAL_FILE_BYTES_MAX)
-      throw new FileError(
-        'too-large',
-        `${to} is a local file and may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
-      );
+    const { fileBytesMax } = this.deps.localFiles;
+    if (this.deps.localFiles.owns(to) && source.sizeBytes > fileBytesMax)
+      throw new FileError('too-large', `${to} is a local file and may have at most ${fileBytesMax} bytes`);
     const body = this.deps.reader.read(source, undefined, new AbortController().signal);
     const { sizeBytes, modifiedMs } = source satisfies FileEntry;
     const any = targetRev === undefined ? ({ if: 'any' } as const) : ({ if: 'rev', rev: targetRev } as const);

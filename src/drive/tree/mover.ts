@@ -10,6 +10,7 @@ import type { ModifiedTimes } from '../modified-times.ts';
 import { isWithinWaiting } from '../names.ts';
 import type { PathLocks } from '../path-locks.ts';
 import type { Placeholders } from '../placeholders.ts';
+import type { FolderRelocator } from './folder-relocator.ts';
 import type { IntentLog } from './intent-log.ts';
 import { type LocalMover, requireRevision } from './local-mover.ts';
 import type { Relocation, RelocationIntents } from './relocation-intents.ts';
@@ -35,6 +36,7 @@ interface MoverDeps {
   readonly reader: Reader;
   readonly remover: Remover;
   readonly replacer: Replacer;
+  readonly folderRelocator: FolderRelocator;
   readonly intentLog: IntentLog;
   readonly intents: RelocationIntents;
   readonly localMover: LocalMover;
@@ -60,7 +62,10 @@ export class Mover {
       isNew: false,
       placement: {
         id: source.id,
-        place: (remote) => remote.move(source.path, place, undefined, source.id),
+        place: (remote) =>
+          source.kind === 'folder'
+            ? this.deps.folderRelocator.move(remote, source, place)
+            : remote.move(source.path, place, undefined, source.id),
         isPlaced: (found) => found.id === source.id,
       },
     });
@@ -78,6 +83,10 @@ export class Mover {
     const source = await this.#sourceAt(from);
     const place = join((await this.deps.reader.parentOf(to)).path, nameOf(to));
     const isNew = shallow && source.kind === 'folder';
+    const call = (remote: Remote) => {
+      if (source.kind === 'file') return remote.copy(source.path, place);
+      return shallow ? remote.createFolder(place) : this.deps.folderRelocator.copy(remote, source, place);
+    };
     return this.#carryOut({
       kind: 'copy',
       source,
@@ -85,7 +94,7 @@ export class Mover {
       options,
       isNew,
       placement: {
-        place: (remote) => (isNew ? remote.createFolder(place) : remote.copy(source.path, place)),
+        place: call,
         isPlaced: (found) => isCopyOf(found, source),
       },
     });
@@ -120,7 +129,7 @@ export class Mover {
       entry = (await this.deps.times.applyTo([entry]))[0] ?? entry;
       return { entry, created: false };
     } finally {
-      change.end(entry ? [[source.path, entry]] : []);
+      await change.end(entry ? [[source.path, entry]] : []);
     }
   }
 
@@ -175,7 +184,7 @@ export class Mover {
       entry = placedIn(parentOf(to), made);
       entry = await this.#afterwards(plan, entry, replacedIds);
     } finally {
-      change.end(
+      await change.end(
         entry
           ? [
               [source.path, 'absent'],

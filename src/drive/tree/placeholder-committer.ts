@@ -46,7 +46,7 @@ export class PlaceholderCommitter {
       else if (isApiFailure(error, 'conflict-file', 'conflict-folder')) await this.#adoptFound(placeholder);
       else throw error;
     } finally {
-      change.end(entry ? [[path, entry]] : []);
+      await change.end(entry ? [[path, entry]] : []);
     }
     return true;
   }

@@ -5,9 +5,12 @@ import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { isWithin, keyOf, numberedPath, type Path, parentOf } from '../../util/path.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
+import type { SharedChanges } from '../cache/shared-changes.ts';
 import { placedIn } from '../cache/tree-cache.ts';
 import type { Entry } from '../files.ts';
+import { type Gateways, ownerOf } from '../gateways.ts';
 import type { PathLocks } from '../path-locks.ts';
+import type { OtherReplacements } from './other-replacements.ts';
 import { RetryQueue } from './retry-queue.ts';
 
 interface RecoveryDeps {
@@ -19,6 +22,9 @@ interface RecoveryDeps {
   readonly locks: PathLocks;
   /** Locks of single calls of the service. */
   readonly callLocks: PathLocks;
+  readonly gateways: Pick<Gateways, 'inherits' | 'own'>;
+  readonly others: OtherReplacements;
+  readonly shared: Pick<SharedChanges, 'tellReplaced'> | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -58,10 +64,24 @@ export class Recovery {
     this.unfinished = this.#queue.items;
   }
 
-  /** Queues the replacements that an earlier run left unfinished. */
-  async open(): Promise<void> {
-    for (const replacement of await this.deps.replacements.all())
-      this.add({ replacement, isMissing: true, isPlaced: () => false });
+  /** Queues the replacements that an earlier run left unfinished, and those of gateways that were killed. */
+  async takeOver(): Promise<void> {
+    const { replacements, gateways, others } = this.deps;
+    const before = others.ids;
+    const all = await replacements.all();
+    others.endMissed(before, all);
+    for (const replacement of all) {
+      const { id, path } = replacement;
+      const owner = ownerOf(id);
+      if (this.unfinished.has(id)) continue;
+      if (gateways.inherits(owner)) {
+        this.add({ replacement, isMissing: true, isPlaced: () => false });
+        others.end(id);
+      } else if (owner === undefined || owner !== gateways.own) others.begin(id, path);
+    }
+    // The end of one that has just begun here may have been told before it began.
+    const begun = others.ids.filter((id) => !before.includes(id));
+    if (begun.length > 0) others.endMissed(begun, await replacements.all());
   }
 
   add(unfinished: Unfinished): void {
@@ -120,6 +140,7 @@ export class Recovery {
       log.info('recovered an interrupted move or copy', { path });
     }
     await replacements.remove(id);
+    await this.deps.shared?.tellReplaced(id);
     this.#queue.remove(id);
   }
 
@@ -131,7 +152,7 @@ export class Recovery {
     try {
       entry = placedIn(parentOf(path), await remote.move(waiting.path, path, undefined, waiting.id));
     } finally {
-      change.end(entry ? [[path, entry]] : []);
+      await change.end(entry ? [[path, entry]] : []);
     }
   }
 
@@ -139,9 +160,10 @@ export class Recovery {
   async #moveToFreeName(from: Path, wanted: Path, id: string): Promise<void> {
     for (let number = 1; ; number++) {
       const to = numberedPath(wanted, number);
+      const change = this.deps.metadata.begin([to], { tree: true });
       try {
         await this.deps.remote.move(from, to, undefined, id);
-        this.deps.metadata.forget(to);
+        await change.end([]);
         this.deps.log.warn(
           'kept a file that was to be replaced under another name, because a new file has its name',
           {
@@ -150,6 +172,7 @@ export class Recovery {
         );
         return;
       } catch (error) {
+        await change.failed(error);
         if (number === NAMES_MAX || !isApiFailure(error, 'conflict-file', 'conflict-folder')) throw error;
       }
     }

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Intent, Kept } from '../../state/intents.ts';
 import type { DriveState } from '../../state/state.ts';
 import type { Path } from '../../util/path.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { Entry } from '../files.ts';
+import type { Gateways } from '../gateways.ts';
 import { companionOf } from '../names.ts';
 import type { KeptState } from './kept-state.ts';
 
@@ -21,6 +21,7 @@ interface RelocationIntentsDeps {
   readonly localFiles: DriveState['localFiles'];
   readonly metadata: MetadataCache;
   readonly keptState: KeptState;
+  readonly gateways: Pick<Gateways, 'newId'>;
 }
 
 /** Finds what has to follow a move or copy: local files, and for a copy also properties and set times. */
@@ -39,7 +40,7 @@ export class RelocationIntents {
       ...(contentHash !== undefined && { contentHash }),
     };
     const intentFor = (kept: readonly Kept[], takesLocalFiles: boolean): Intent => ({
-      ...{ id: randomUUID(), kind, from: source.path, to, outcome, takesLocalFiles, kept },
+      ...{ id: this.deps.gateways.newId(), kind, from: source.path, to, outcome, takesLocalFiles, kept },
     });
     if (!isNew && (await this.#hasLocalFiles(kind, source.path))) yield intentFor([], true);
     if (isCopy)

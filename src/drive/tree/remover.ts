@@ -151,10 +151,10 @@ export class Remover {
     try {
       await this.#removeAtService(entry, options);
     } catch (error) {
-      change.failed(error);
+      await change.failed(error);
       throw error;
     }
-    change.end([[entry.path, 'absent']]);
+    await change.end([[entry.path, 'absent']]);
   }
 
   async #removeAtService(

@@ -1,11 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { isApiFailure } from '../../api/errors.ts';
 import type { Remote } from '../../api/remote.ts';
 import type { Replacement, Replacements } from '../../state/replacements.ts';
 import type { Log } from '../../util/log.ts';
 import { join, type Path, parentOf } from '../../util/path.ts';
 import { succeeds } from '../../util/succeeds.ts';
+import type { SharedChanges } from '../cache/shared-changes.ts';
 import type { Entry } from '../files.ts';
+import type { Gateways } from '../gateways.ts';
 import { waitingName } from '../names.ts';
 import type { PathLocks } from '../path-locks.ts';
 import { discard, type Recovery, type Unfinished } from './recovery.ts';
@@ -17,6 +18,8 @@ interface ReplacerDeps {
   /** Locks of single calls of the service. */
   readonly callLocks: PathLocks;
   readonly recovery: Recovery;
+  readonly gateways: Pick<Gateways, 'newId'>;
+  readonly shared: Pick<SharedChanges, 'tellReplacing' | 'tellReplaced'> | undefined;
   readonly log: Log;
 }
 
@@ -56,11 +59,9 @@ export class Replacer {
     const purpose = { purpose: 'replace', ...(id !== undefined && { replacement: id }) } as const;
     const replaceNoted = async (noted: Replacement) => {
       const { waitingAt } = noted;
-      const entry = await callLocks.exclusive([old.path, from], async () => {
-        await this.#leave(old, waitingAt);
-        hasLeft = true;
-        return this.#placeOrPutBack(old.path, waitingAt, placement);
-      });
+      await this.#leave(old, waitingAt);
+      hasLeft = true;
+      const entry = await this.#placeOrPutBack(old.path, waitingAt, placement);
       const replaced = { ...noted, replacement: entry.id };
       // Without this note a kill before `old` is removed leaves no proof that its replacement came.
       if (id === undefined) await succeeds(replacements.note(replaced));
@@ -68,7 +69,10 @@ export class Replacer {
       // A failure here fails nothing: the old entry is hidden, and recovery deletes it later.
       return { entry, replacement: replaced, isClear: await succeeds(discard(remote, waitingAt)) };
     };
-    return this.#noted(old.path, purpose, replaceNoted, isPlaced);
+    // Until the hidden entry is gone: a copy of a folder above would copy it too.
+    const replaceInTurn = (noted: Replacement) =>
+      callLocks.exclusive([old.path, from], () => replaceNoted(noted));
+    return this.#noted(old.path, purpose, replaceInTurn, isPlaced);
   }
 
   /** Renames `entry` to `to`, which differs from its name in letter case only. */
@@ -95,12 +99,13 @@ export class Replacer {
     work: (noted: Replacement) => Promise<Outcome>,
     isPlaced: Placement['isPlaced'] = () => false,
   ): Promise<Entry> {
-    const { replacements } = this.deps;
-    const id = randomUUID();
+    const { replacements, gateways, shared } = this.deps;
+    const id = gateways.newId();
     const waitingAt = join(parentOf(path), waitingName(id));
     const noted: Replacement = { id, path, waitingAt, ...purpose };
     await replacements.note(noted);
     try {
+      await shared?.tellReplacing(id, path);
       const done = await work(noted);
       await this.#end(done.replacement, { isClear: done.isClear, isMissing: false, isPlaced: () => false });
       return done.entry;
@@ -124,6 +129,7 @@ export class Replacer {
   ): Promise<void> {
     const isDone = isClear && (await succeeds(this.deps.replacements.remove(noted.id)));
     if (!isDone) this.deps.recovery.add({ replacement: noted, ...left });
+    if (!left.isMissing) await this.deps.shared?.tellReplaced(noted.id);
   }
 
   /** Moves `old` to its temporary path. Does nothing if it no longer exists. */

@@ -95,10 +95,10 @@ export class Writer {
     try {
       folder = placedIn(parent.path, await remote.createFolder(place));
     } catch (error) {
-      change.failed(error);
+      await change.failed(error);
       throw error;
     }
-    change.end([[path, folder]], { isNew: true });
+    await change.end([[path, folder]], { isNew: true });
     return folder;
   }
 
@@ -116,7 +116,7 @@ export class Writer {
       (await this.#keepPlaceholder({ ...placeholder, modifiedMs }, placeholders.remainingMs(placeholder)));
     if (still) return still;
     const shown = await times.set(entry, modifiedMs);
-    metadata.adorn(shown);
+    await metadata.setTime(shown);
     return shown;
   }
 
@@ -219,14 +219,14 @@ export class Writer {
       await stored?.(committed);
       entry = await this.#withTime(placedIn(parent.path, committed), before, options.modifiedMs);
     } catch (error) {
-      change.failed(error);
+      await change.failed(error);
       throw isApiFailure(error, 'conflict-folder')
         ? new FileError('is-a-folder', `${path} is a folder`, { cause: error })
         : isApiFailure(error, 'conflict-file')
           ? new FileError('changed', `${path} is not what was expected`, { cause: error })
           : error;
     }
-    change.end([[path, entry]]);
+    await change.end([[path, entry]]);
     quota.add(entry.sizeBytes - (before?.sizeBytes ?? 0));
     return { entry, created: before === undefined };
   }

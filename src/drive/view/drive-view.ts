@@ -1,9 +1,10 @@
 import type { RequestState } from '../../state/state.ts';
 import { isWithin, type Path } from '../../util/path.ts';
 import type { Changes, DriveChange } from '../changes.ts';
-import type { Files, NameSearch, Thumbnails } from '../files.ts';
+import type { ChangeLog, Files, NameSearch, Thumbnails } from '../files.ts';
 import type { History } from '../history.ts';
 import { type Mount, type MountedRoot, Mounts } from './mounts.ts';
+import { viewChangeLog } from './view-change-log.ts';
 import { viewFiles } from './view-files.ts';
 import { viewState } from './view-state.ts';
 
@@ -12,7 +13,9 @@ export interface DriveView {
   readonly files: Files & NameSearch & Thumbnails;
   readonly history: History;
   readonly changes: Changes;
+  readonly changeLog: ChangeLog | undefined;
   readonly state: RequestState;
+  readonly catchUp: (() => Promise<void>) | undefined;
   readonly isReadOnly: ((path: Path) => boolean) | undefined;
 }
 
@@ -22,15 +25,27 @@ export interface DriveView {
  */
 export function createDriveView(mounted: readonly Mount[]): DriveView {
   const mounts = new Mounts(mounted);
-  const readers = mounts.all.filter(({ isReadOnly }) => isReadOnly);
-  const isReadOnly = (path: Path) =>
-    mounts.find(path)?.mount.isReadOnly ?? readers.length === mounts.all.length;
+  const isReadOnly = (path: Path) => {
+    const place = mounts.find(path);
+    if (place) return place.mount.isReadOnlyAt(place.path);
+    return mounts.all.every((mount) => mount.isReadOnly);
+  };
   return {
     files: viewFiles(mounts),
     history: viewHistory(mounts),
     changes: viewChanges(mounts),
+    changeLog: viewChangeLog(mounts),
     state: viewState(mounts),
-    isReadOnly: readers.length > 0 ? isReadOnly : undefined,
+    catchUp: catchUpOf(mounts),
+    isReadOnly: mounts.all.some(({ hasReadOnly }) => hasReadOnly) ? isReadOnly : undefined,
+  };
+}
+
+function catchUpOf(mounts: Mounts): (() => Promise<void>) | undefined {
+  const all = new Set(mounts.all.flatMap(({ drive }) => drive.catchUp ?? []));
+  if (all.size === 0) return undefined;
+  return async () => {
+    await Promise.all([...all].map((catchUp) => catchUp()));
   };
 }
 

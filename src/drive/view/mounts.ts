@@ -2,7 +2,16 @@ import type { RequestState } from '../../state/state.ts';
 import { foldName, isWithin, nameOf, namesOf, type Path, pathOf, ROOT, relocate } from '../../util/path.ts';
 import type { Changes } from '../changes.ts';
 import { FileError } from '../errors.ts';
-import type { Entry, FileEntry, Files, FolderEntry, Listing, NameSearch, Thumbnails } from '../files.ts';
+import type {
+  ChangeLog,
+  Entry,
+  FileEntry,
+  Files,
+  FolderEntry,
+  Listing,
+  NameSearch,
+  Thumbnails,
+} from '../files.ts';
 import type { History } from '../history.ts';
 import { withShownErrors } from './shown-errors.ts';
 
@@ -11,12 +20,22 @@ export interface ViewedDrive {
   readonly files: Files & NameSearch & Thumbnails;
   readonly history: History;
   readonly changes: Changes;
+  /** `undefined`: the drive cannot tell what has changed since an earlier moment. */
+  readonly changeLog?: ChangeLog | undefined;
   readonly state: RequestState;
+  /** Resolves when reads show what other gateways have acknowledged until now; `undefined` without others. */
+  readonly catchUp: (() => Promise<void>) | undefined;
 }
 
 /** Returns a drive that refuses some changes of another. */
 export interface DriveLimit {
   limit(drive: ViewedDrive): ViewedDrive;
+}
+
+/** Limits a user by path. */
+export interface DriveRules extends DriveLimit {
+  /** Whether the user may not change what is at `path`. */
+  isReadOnly(path: Path): boolean;
 }
 
 /** A folder of a drive, and where a user sees it. */
@@ -26,6 +45,8 @@ export interface Mount {
   readonly drive: ViewedDrive;
   readonly root: Path;
   readonly isReadOnly: boolean;
+  /** Rights of the user in single folders of the drive. */
+  readonly rules?: DriveRules | undefined;
   /** Keeps `root` from growing too large. */
   readonly quota?: DriveLimit | undefined;
 }
@@ -45,6 +66,9 @@ export class MountedRoot {
   readonly at: Path;
   readonly isReadOnly: boolean;
   readonly #root: Path;
+  readonly #rules: DriveRules | undefined;
+  /** The files of the drive without the user's limits. */
+  readonly #unlimited: ViewedDrive['files'];
   /** Entries and listings are immutable values: the same one is shown as the same, so that answers made of it last. */
   readonly #shown = new WeakMap<Entry, Entry>();
   readonly #originals = new WeakMap<FileEntry, FileEntry>();
@@ -53,12 +77,14 @@ export class MountedRoot {
   /** Number of changes at the root and above it. */
   #changes = 0;
 
-  constructor({ drive, at, root, isReadOnly, quota }: Mount) {
-    this.drive = drive;
+  constructor({ drive, at, root, isReadOnly, rules, quota }: Mount) {
+    this.drive = rules?.limit(drive) ?? drive;
     this.at = at;
     this.isReadOnly = isReadOnly;
     this.#root = root;
-    const { files, history } = quota?.limit(drive) ?? drive;
+    this.#rules = rules;
+    this.#unlimited = drive.files;
+    const { files, history } = quota?.limit(this.drive) ?? this.drive;
     this.files = withShownErrors(files, { root, at });
     this.history = withShownErrors(history, { root, at });
     this.#isReady = root === ROOT || isReadOnly;
@@ -69,6 +95,16 @@ export class MountedRoot {
       this.#changes += 1;
       this.#isReady = false;
     });
+  }
+
+  /** Whether there are folders that the user may not change. */
+  get hasReadOnly(): boolean {
+    return this.isReadOnly || this.#rules !== undefined;
+  }
+
+  /** Returns whether the user may not change what is at a path of the drive. */
+  isReadOnlyAt(path: Path): boolean {
+    return this.isReadOnly || this.#rules?.isReadOnly(path) === true;
   }
 
   /** Returns the drive's path of one that the user sees. */
@@ -149,7 +185,7 @@ export class MountedRoot {
   }
 
   async #makeFolder(path: Path): Promise<void> {
-    const { files } = this.drive;
+    const files = this.#unlimited;
     if (await files.stat(path)) return;
     try {
       await files.createFolder(path);

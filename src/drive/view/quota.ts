@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
+import { overlaid } from '../../util/overlaid.ts';
 import { isWithin, keyOf, type Path, parentOf } from '../../util/path.ts';
 import { sizeText } from '../../util/size-text.ts';
 import { waitAtMost } from '../../util/wait.ts';
@@ -150,15 +151,4 @@ async function entrySize(files: Files, entry: Entry | undefined): Promise<number
   for await (const { children } of files.walk(entry.path))
     for (const child of children) if (child.kind === 'file') bytes += child.sizeBytes;
   return bytes;
-}
-
-/** Returns `target` with some of its methods replaced. */
-function overlaid<Target extends object>(target: Target, own: Partial<Target>): Target {
-  return new Proxy(target, {
-    get(of, key) {
-      if (Object.hasOwn(own, key)) return Reflect.get(own, key);
-      const value: unknown = Reflect.get(of, key);
-      return typeof value === 'function' ? value.bind(of) : value;
-    },
-  });
 }

@@ -81,6 +81,10 @@ function viewLocks(mounts: Mounts): RequestState['locks'] {
       for (const locks of stores) if (await locks.release(token)) return true;
       return false;
     },
+    withdraw(lock) {
+      // The token tells which lock is meant.
+      return mounts.place(lock.root).mount.drive.state.locks.withdraw(lock);
+    },
     async covering(nowMs, path) {
       const place = mounts.find(path);
       if (!place) return [];

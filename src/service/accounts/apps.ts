@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
-import { parseScopes, type Scope } from './scopes.ts';
-import { hashOfSecret, isSecret, newSecret } from './secrets.ts';
+import type { Scope } from './scopes.ts';
 
 /**
  * Maximum number of linked users by status: in development, with production applied for, in production. The
@@ -31,101 +29,22 @@ export type NewApp = Omit<App, 'key'>;
 
 /** Apps that may ask accounts for consent. Only hashes of their secrets are stored. */
 export interface Apps {
-  add(app: NewApp): { readonly app: App; readonly secret: string };
-  withKey(key: string): App | undefined;
+  add(app: NewApp): Promise<{ readonly app: App; readonly secret: string }>;
+  withKey(key: string): Promise<App | undefined>;
   /** Returns all apps, sorted by name. */
-  all(): readonly App[];
+  all(): Promise<readonly App[]>;
   /** Returns whether this is the app's secret. */
-  isSecret(key: string, secret: string): boolean;
-  change(key: string, change: Partial<NewApp>): void;
+  isSecret(key: string, secret: string): Promise<boolean>;
+  change(key: string, change: Partial<NewApp>): Promise<void>;
   /** Replaces the secret. The old one is invalid at once. */
-  renewSecret(key: string): string;
+  renewSecret(key: string): Promise<string>;
   /** Removes an app with all its consents and their tokens. */
-  remove(key: string): void;
+  remove(key: string): Promise<void>;
 }
 
-interface Row {
-  readonly app_key: string;
-  readonly name: string;
-  readonly status: string;
-  readonly scopes: string;
-  /** A JSON list. */
-  readonly redirect_uris: string;
-}
-
-export function appsIn(database: SqliteDatabase): Apps {
-  const byKey = database.prepare<[string], Row>('SELECT * FROM apps WHERE app_key = ?');
-  const every = database.prepare<[], Row>('SELECT * FROM apps ORDER BY name, app_key');
-  const selectSecret = database.prepare<[string], { secret_hash: Buffer }>(
-    'SELECT secret_hash FROM apps WHERE app_key = ?',
-  );
-  const insert = database.prepare<[Row & { secret_hash: Buffer }]>(
-    `INSERT INTO apps (app_key, secret_hash, name, status, scopes, redirect_uris)
-     VALUES (@app_key, @secret_hash, @name, @status, @scopes, @redirect_uris)`,
-  );
-  const update = database.prepare<[Row]>(
-    `UPDATE apps SET name = @name, status = @status, scopes = @scopes, redirect_uris = @redirect_uris
-     WHERE app_key = @app_key`,
-  );
-  const updateSecret = database.prepare<[Buffer, string]>(
-    'UPDATE apps SET secret_hash = ? WHERE app_key = ?',
-  );
-  const removals = ['codes', 'grants', 'apps'].map((table) =>
-    database.prepare<[string]>(`DELETE FROM ${table} WHERE app_key = ?`),
-  );
-
-  function withKey(key: string): App | undefined {
-    const row = byKey.get(key);
-    return row && appOf(row);
-  }
-
-  return {
-    add(app) {
-      const added = { ...app, key: randomBytes(8).toString('hex').slice(1) };
-      const secret = newSecret();
-      insert.run({ ...rowOf(added), secret_hash: hashOfSecret(secret) });
-      return { app: added, secret };
-    },
-    withKey,
-    all: () => every.all().map(appOf),
-    isSecret(key, secret) {
-      const row = selectSecret.get(key);
-      return row !== undefined && isSecret(secret, row.secret_hash);
-    },
-    change: database.transaction((key: string, change: Partial<NewApp>) => {
-      const app = withKey(key);
-      if (app) update.run(rowOf({ ...app, ...change }));
-    }).immediate,
-    renewSecret(key) {
-      const secret = newSecret();
-      updateSecret.run(hashOfSecret(secret), key);
-      return secret;
-    },
-    remove: database.transaction((key: string) => {
-      for (const removal of removals) removal.run(key);
-    }).immediate,
-  };
-}
-
-function appOf(row: Row): App {
-  return {
-    key: row.app_key,
-    name: row.name,
-    // Only written by `rowOf`, and by the schema's own default.
-    status: row.status as AppStatus,
-    scopes: parseScopes(row.scopes),
-    redirectUris: JSON.parse(row.redirect_uris) as string[],
-  };
-}
-
-function rowOf(app: App): Row {
-  return {
-    app_key: app.key,
-    name: app.name,
-    status: app.status,
-    scopes: app.scopes.join(' '),
-    redirect_uris: JSON.stringify(app.redirectUris),
-  };
+/** Returns a random key for a new app, 15 hex digits like the real service's. */
+export function newAppKey(): string {
+  return randomBytes(8).toString('hex').slice(1);
 }
 
 /** Maximum length of a redirect URI. */

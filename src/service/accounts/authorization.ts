@@ -12,12 +12,12 @@ const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
  * Returns the calling user; `undefined` for an app or nobody. Throws `BadCall` (400) for a missing or malformed
  * authorization and `ApiRefusal` (401) for one that is not valid here.
  */
-export function authorize(
+export async function authorize(
   request: IncomingMessage,
   query: URLSearchParams,
   route: Route,
   deps: ServiceDeps,
-): ApiCaller | undefined {
+): Promise<ApiCaller | undefined> {
   const given = authorizationIn(request, query);
   if (route.auth === 'none') {
     if (given) throw new BadCall('This function must be called without HTTP header "Authorization".');
@@ -25,8 +25,8 @@ export function authorize(
   }
   if (!given) throw new BadCall('Must provide HTTP header "Authorization" or URL parameter "authorization".');
   const scheme = given.scheme.toLowerCase();
-  if (scheme === 'basic' && route.auth !== 'user') return checkApp(given, route, deps);
-  if (scheme === 'bearer' && route.auth !== 'app') return userOf(request, given, route, deps);
+  if (scheme === 'basic' && route.auth !== 'user') return await checkApp(given, route, deps);
+  if (scheme === 'bearer' && route.auth !== 'app') return await userOf(request, given, route, deps);
   throw wrongScheme(given, route.auth);
 }
 
@@ -58,30 +58,35 @@ function wrongScheme({ place, scheme }: Given, auth: RouteAuth): BadCall {
   return new BadCall(`Invalid authorization value in ${place}: "${shown}". Expecting ${expected[auth]}.`);
 }
 
-function userOf(request: IncomingMessage, given: Given, route: Route, deps: ServiceDeps): ApiCaller {
+async function userOf(
+  request: IncomingMessage,
+  given: Given,
+  route: Route,
+  deps: ServiceDeps,
+): Promise<ApiCaller> {
   const token = given.credentials;
   if (token === '') throw wrongScheme(given, route.auth);
   if (!TOKEN.test(token))
     throw new BadCall(
       `Invalid authorization value in ${given.place}: The given OAuth 2 access token is malformed.`,
     );
-  const bearer = deps.tokens.bearer(deps.clock.now(), token);
+  const bearer = await deps.tokens.bearer(deps.clock.now(), token);
   if (!bearer) throw unauthorized(failure('invalid_access_token'));
   if (bearer.expired) throw unauthorized(failure('expired_access_token'));
   checkAppScope(bearer.appScopes, route);
   if (route.scope && !bearer.scopes.includes(route.scope))
     throw unauthorized(failure('missing_scope', { required_scope: route.scope }));
   refuseTeamHeaders(request);
-  const account = inHome(deps.accountWithId(bearer.accountId));
+  const account = inHome(await deps.withHome(bearer.account));
   const owner = { namespace: account.namespace, account: account.id, app: bearer.appKey };
   return { account, token, owner };
 }
 
 /** Checks app authentication: key and secret (RFC 7617). */
-function checkApp({ credentials }: Given, route: Route, { apps }: ServiceDeps): undefined {
+async function checkApp({ credentials }: Given, route: Route, { apps }: ServiceDeps): Promise<undefined> {
   const { key, secret } = basicCredentials(credentials);
-  const app = apps.withKey(key);
-  if (!app || !apps.isSecret(key, secret)) throw unauthorized(failure('invalid_access_token'));
+  const app = (await apps.isSecret(key, secret)) ? await apps.withKey(key) : undefined;
+  if (!app) throw unauthorized(failure('invalid_access_token'));
   checkAppScope(app.scopes, route);
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeSecret } from '../../util/secret-file.ts';
-import type { Registry } from '../registry/registry.ts';
+import type { Directory } from '../directory/directory.ts';
 import type { Account } from './accounts.ts';
 import { addAccount, type Credentials, DEFAULT_EMAIL } from './provision.ts';
 import { SCOPES } from './scopes.ts';
@@ -34,7 +34,7 @@ export interface AssignmentNeeds {
   /** Address of each drive's account, from earlier starts. */
   readonly kept: ReadonlyMap<string, string>;
   /** Whether the default account never had files. */
-  readonly isDefaultEmpty: () => boolean;
+  readonly isDefaultEmpty: () => Promise<boolean>;
   /** Directory to name in messages. */
   readonly dataDirectory: string;
 }
@@ -44,17 +44,17 @@ export interface AssignmentNeeds {
  * default account, which all drives once shared; any other drive gets an account of its own. Throws `DriveAccountError`
  * where that would expose or hide somebody's files.
  */
-export function assignAccounts(
+export async function assignAccounts(
   drives: readonly EmbeddedDrive[],
   needs: AssignmentNeeds,
-): ReadonlyMap<string, string> {
+): Promise<ReadonlyMap<string, string>> {
   const assigned = new Map<string, string>();
   for (const { name, account } of drives) {
     const email = account ?? needs.kept.get(name);
     if (email !== undefined) assigned.set(name, email);
   }
   const added = drives.filter(({ name }) => !assigned.has(name)).map(({ name }) => name);
-  for (const name of added) assigned.set(name, accountOfNewDrive(name, { ...needs, drives, assigned }));
+  for (const name of added) assigned.set(name, await accountOfNewDrive(name, { ...needs, drives, assigned }));
   refuseUnasked(drives, assigned);
   return assigned;
 }
@@ -65,19 +65,19 @@ interface NewDriveNeeds extends AssignmentNeeds {
   readonly assigned: ReadonlyMap<string, string>;
 }
 
-function accountOfNewDrive(name: string, needs: NewDriveNeeds): string {
+async function accountOfNewDrive(name: string, needs: NewDriveNeeds): Promise<string> {
   const { drives, assigned, kept, isDefaultEmpty, dataDirectory } = needs;
   const own = `${name}@drives.davgate.invalid`;
   const holder = [...kept].find(([, email]) => email === DEFAULT_EMAIL)?.[0];
   if (drives.length === 1) {
     if (holder === undefined) return DEFAULT_EMAIL;
-    if (isDefaultEmpty()) return own;
+    if (await isDefaultEmpty()) return own;
     throw new DriveAccountError(
       `drive "${name}" is new, and the files in ${dataDirectory} belong to the drive "${holder}": name this one "${holder}", or hand the files on to it with its setting "account": "${DEFAULT_EMAIL}" (DAVGATE_ACCOUNT)`,
     );
   }
   const isClaimed = [...assigned.values()].includes(DEFAULT_EMAIL);
-  if (kept.size > 0 || isClaimed || isDefaultEmpty()) return own;
+  if (kept.size > 0 || isClaimed || (await isDefaultEmpty())) return own;
   const names = drives.map((drive) => drive.name).join(', ');
   throw new DriveAccountError(
     `${dataDirectory} holds files from a time when all drives shared one account, and nothing says which of the drives ${names} they belong to: write "account": "${DEFAULT_EMAIL}" in that drive's settings (or in several, to go on sharing them); the others get an account of their own`,
@@ -104,13 +104,13 @@ export type DrivePurpose = 'serve' | 'test';
 /** Operations of the service that the gateway's drives need. */
 export interface DriveAccountNeeds {
   readonly purpose: DrivePurpose;
-  readonly registry: Registry;
+  readonly directory: Directory;
   /** Credentials of the default account and app; the tokens are for that app. */
   readonly credentials: Credentials;
   readonly dataDirectory: string;
   readonly nowMs: number;
   /** Whether an account never had files. */
-  readonly isEmpty: (account: Account) => boolean;
+  readonly isEmpty: (account: Account) => Promise<boolean>;
   /** Creates a folder in an account unless it exists. */
   readonly makeFolder: (account: Account, path: string) => Promise<void>;
 }
@@ -125,19 +125,19 @@ export async function provisionDrives(
 ): Promise<ReadonlyMap<string, string>> {
   const file = join(needs.dataDirectory, FILE_NAME);
   const before = readKept(file);
-  const defaultAccount = needs.registry.accounts.withEmail(DEFAULT_EMAIL);
-  const assigned = assignAccounts(drives, {
+  const defaultAccount = await needs.directory.accounts.withEmail(DEFAULT_EMAIL);
+  const assigned = await assignAccounts(drives, {
     kept: new Map([...before].map(([name, { email }]) => [name, email])),
-    isDefaultEmpty: () => !defaultAccount || needs.isEmpty(defaultAccount),
+    isDefaultEmpty: async () => !defaultAccount || (await needs.isEmpty(defaultAccount)),
     dataDirectory: needs.dataDirectory,
   });
   const tokens = new Map<string, string>();
   const kept = new Map(before);
   for (const drive of drives) {
     const { name, root } = drive;
-    const account = accountWith(drive, assigned.get(name) ?? '', needs);
+    const account = await accountWith(drive, assigned.get(name) ?? '', needs);
     if (root !== '' && needs.purpose === 'serve') await needs.makeFolder(account, root);
-    const token = tokenFor(account, before.get(name), needs);
+    const token = await tokenFor(account, before.get(name), needs);
     tokens.set(name, token);
     kept.set(name, { email: account.email, token });
   }
@@ -146,32 +146,32 @@ export async function provisionDrives(
   return tokens;
 }
 
-function accountWith(
+async function accountWith(
   { name, account }: EmbeddedDrive,
   email: string,
-  { registry: { accounts }, dataDirectory, purpose }: DriveAccountNeeds,
-): Account {
-  const found = accounts.withEmail(email);
+  { directory: { accounts }, dataDirectory, purpose }: DriveAccountNeeds,
+): Promise<Account> {
+  const found = await accounts.withEmail(email);
   if (found) return found;
   if (account !== undefined)
     throw new DriveAccountError(
       `drive "${name}": ${dataDirectory} has no account ${account}; davgate service account list --data ${dataDirectory} lists the accounts, and account create adds one`,
     );
-  const tested = purpose === 'test' ? accounts.withEmail(DEFAULT_EMAIL) : undefined;
+  const tested = purpose === 'test' ? await accounts.withEmail(DEFAULT_EMAIL) : undefined;
   if (tested) return tested;
-  return addAccount(accounts, { email, givenName: name, surname: 'Drive', mayDeletePermanently: true });
+  return await addAccount(accounts, { email, givenName: name, surname: 'Drive', mayDeletePermanently: true });
 }
 
-function tokenFor(
+async function tokenFor(
   { id: accountId, email }: Account,
   kept: KeptDrive | undefined,
-  { registry: { tokens }, credentials, nowMs }: DriveAccountNeeds,
-): string {
+  { directory: { tokens }, credentials, nowMs }: DriveAccountNeeds,
+): Promise<string> {
   if (email === DEFAULT_EMAIL) return credentials.token;
-  const isGood = kept !== undefined && tokens.bearer(nowMs, kept.token)?.accountId === accountId;
+  const isGood = kept !== undefined && (await tokens.bearer(nowMs, kept.token))?.account.id === accountId;
   return isGood
     ? kept.token
-    : tokens.grantAccess(nowMs, { accountId, appKey: credentials.appKey, scopes: SCOPES });
+    : await tokens.grantAccess(nowMs, { accountId, appKey: credentials.appKey, scopes: SCOPES });
 }
 
 function textOf(kept: ReadonlyMap<string, KeptDrive>): string {

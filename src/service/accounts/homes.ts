@@ -6,21 +6,21 @@ import type { Account, Accounts } from './accounts.ts';
  * Returns a function that makes sure that an account's home exists with the account's quota before it is used. Commands
  * may create and change accounts while a service runs, and only the service writes to the storage.
  */
-export function homesIn(storage: Storage): (account: Account) => Account {
+export function homesIn(storage: Storage): (account: Account) => Promise<Account> {
   const limits = new Map<string, number>();
-  return (account) => {
+  return async (account) => {
     const { namespace, limitBytes } = account;
     if (limitBytes === undefined || limits.get(namespace) === limitBytes) return account;
-    storage.createNamespace(namespace, limitBytes);
+    await storage.createNamespace(namespace, limitBytes);
     limits.set(namespace, limitBytes);
     return account;
   };
 }
 
 /** Returns the place of each home that is a folder of a team's space, by its namespace. */
-export function teamHomesIn(accounts: Accounts): (namespace: string) => InnerNamespace | undefined {
-  return (namespace) => {
-    const team = accounts.all().find((account) => account.namespace === namespace)?.team;
+export function teamHomesIn(accounts: Accounts): (namespace: string) => Promise<InnerNamespace | undefined> {
+  return async (namespace) => {
+    const team = (await accounts.ofHome(namespace))?.team;
     return team && { outer: team.namespace, folder: team.homePath };
   };
 }
@@ -49,14 +49,15 @@ async function makeFolder(storage: Storage, namespace: string, path: string): Pr
 }
 
 /** Returns the facts about accounts' homes that drives need, and the operation that creates their roots. */
-export function homesOfDrives(storage: Storage, withHome: (account: Account) => Account) {
+export function homesOfDrives(storage: Storage, withHome: (account: Account) => Promise<Account>) {
   return {
-    isEmpty(account: Account): boolean {
-      const { id, namespace } = withHome(account);
+    async isEmpty(account: Account): Promise<boolean> {
+      const { id, namespace } = await withHome(account);
       const owner = { namespace, account: id, app: '' };
       const scope = { path: '', recursive: false, includeDeleted: true };
-      return storage.list(owner, scope, 1).entries.length === 0;
+      return (await storage.list(owner, scope, 1)).entries.length === 0;
     },
-    makeFolder: (account: Account, path: string) => makeFolder(storage, withHome(account).namespace, path),
+    makeFolder: async (account: Account, path: string) =>
+      await makeFolder(storage, (await withHome(account)).namespace, path),
   };
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
 import { writeSecret } from '../../util/secret-file.ts';
-import type { Registry } from '../registry/registry.ts';
+import type { Directory } from '../directory/directory.ts';
 import { type Account, type Accounts, type NewAccount, newNamespace } from './accounts.ts';
 import type { Apps, NewApp } from './apps.ts';
 import { SCOPES } from './scopes.ts';
@@ -45,34 +45,35 @@ const FILE_NAME = 'credentials.json';
  * on disk before they are returned.
  */
 export async function provision(
-  registry: Registry,
+  directory: Directory,
   clock: Clock,
   dataDirectory: string,
 ): Promise<Credentials> {
-  const { accounts } = registry;
+  const { accounts } = directory;
   const file = join(dataDirectory, FILE_NAME);
   const kept = readCredentials(file);
-  const account = accounts.withEmail(DEFAULT_ACCOUNT.email) ?? addAccount(accounts, DEFAULT_ACCOUNT);
+  const account =
+    (await accounts.withEmail(DEFAULT_ACCOUNT.email)) ?? (await addAccount(accounts, DEFAULT_ACCOUNT));
   const password = await passwordOf(account, kept?.password);
   const credentials: Credentials = {
     email: account.email,
     ...(password !== undefined && { password }),
-    ...tokensFor(registry, clock.now(), account, kept),
+    ...(await tokensFor(directory, clock.now(), account, kept)),
   };
   if (JSON.stringify(kept) !== JSON.stringify(credentials))
     await writeSecret(file, `${JSON.stringify(credentials, undefined, 2)}\n`);
   // Set after the file was written: otherwise a crash could leave a password that is known only by its hash. The file has
   // the password in clear text, so a slow hash would protect nothing and only delay each start.
   if (password !== undefined && !account.passwordHash)
-    accounts.change(account.id, { passwordHash: hashOfSecret(password) });
+    await accounts.change(account.id, { passwordHash: hashOfSecret(password) });
   return credentials;
 }
 
 /**
  * Adds an account, in a team if one is named; its home is created at its first use. Throws when the address is taken.
  */
-export function addAccount(accounts: Accounts, account: NewAccount, team?: string): Account {
-  return accounts.add({ limitBytes: DEFAULT_LIMIT_BYTES, ...account }, newNamespace(), team);
+export async function addAccount(accounts: Accounts, account: NewAccount, team?: string): Promise<Account> {
+  return await accounts.add({ limitBytes: DEFAULT_LIMIT_BYTES, ...account }, newNamespace(), team);
 }
 
 /** Returns the account's password if the file has it, or a new one for an account without a password. */
@@ -83,28 +84,31 @@ async function passwordOf({ passwordHash }: Account, kept: string | undefined): 
 
 type AppCredentials = Omit<Credentials, 'email' | 'password'>;
 
-function tokensFor(
-  { apps, tokens }: Registry,
+async function tokensFor(
+  { apps, tokens }: Directory,
   nowMs: number,
   { id: accountId }: Account,
   kept: Credentials | undefined,
-): AppCredentials {
-  const isKept = kept !== undefined && apps.isSecret(kept.appKey, kept.appSecret);
-  const { appKey, appSecret } = isKept ? kept : newDefaultApp(apps);
+): Promise<AppCredentials> {
+  const isKept = kept !== undefined && (await apps.isSecret(kept.appKey, kept.appSecret));
+  const { appKey, appSecret } = isKept ? kept : await newDefaultApp(apps);
   const consent = { accountId, appKey, scopes: SCOPES };
   return {
     appKey,
     appSecret,
     refreshToken:
-      isKept && tokens.isRefreshToken(kept.refreshToken)
+      isKept && (await tokens.isRefreshToken(kept.refreshToken))
         ? kept.refreshToken
-        : tokens.grantRefreshable(nowMs, consent),
-    token: isKept && tokens.bearer(nowMs, kept.token) ? kept.token : tokens.grantAccess(nowMs, consent),
+        : await tokens.grantRefreshable(nowMs, consent),
+    token:
+      isKept && (await tokens.bearer(nowMs, kept.token))
+        ? kept.token
+        : await tokens.grantAccess(nowMs, consent),
   };
 }
 
-function newDefaultApp(apps: Apps): Pick<Credentials, 'appKey' | 'appSecret'> {
-  const { app, secret } = apps.add(DEFAULT_APP);
+async function newDefaultApp(apps: Apps): Promise<Pick<Credentials, 'appKey' | 'appSecret'>> {
+  const { app, secret } = await apps.add(DEFAULT_APP);
   return { appKey: app.key, appSecret: secret };
 }
 

@@ -7,8 +7,9 @@ import type { Grant } from '../accounts/grants.ts';
 import { addAccount } from '../accounts/provision.ts';
 import type { Scope } from '../accounts/scopes.ts';
 import { hashOfPassword, newPassword } from '../accounts/secrets.ts';
-import { ACCOUNTS_FILE, accountsFailure, openDatabase } from '../registry/database.ts';
-import { type Registry, registryIn } from '../registry/registry.ts';
+import type { Directory } from '../directory/directory.ts';
+import { ACCOUNTS_FILE, accountsFailure } from '../directory/sqlite/database.ts';
+import { openSqliteDirectory } from '../directory/sqlite/sqlite-directory.ts';
 
 /** An administrator's request that cannot be carried out; `message` says why and what to do. */
 export class AdminError extends Error {
@@ -64,11 +65,11 @@ const PASSWORD_MIN_CHARACTERS = 8;
  * their effects at its next call. Each throws `AdminError` if it cannot be carried out, and then changes nothing.
  */
 export class Administration {
-  readonly #registry: Registry;
+  readonly #directory: Directory;
   readonly #now: () => number;
 
-  constructor(registry: Registry, now: () => number) {
-    this.#registry = registry;
+  constructor(directory: Directory, now: () => number) {
+    this.#directory = directory;
     this.#now = now;
   }
 
@@ -76,36 +77,37 @@ export class Administration {
     { email, team, ...fields }: AccountToCreate,
     choice: PasswordChoice,
   ): Promise<ChangedAccount> {
-    const { accounts } = this.#registry;
+    const { accounts } = this.#directory;
     if (!/^[^\s@]+@[^\s@]+$/.test(email))
       throw new AdminError(`${email}: not an email address; write it like ann@example.org`);
-    if (accounts.withEmail(email))
+    if (await accounts.withEmail(email))
       throw new AdminError(
         `${email} already has an account; davgate service account set ${email} changes it`,
       );
     const password = passwordOf(choice);
     const passwordHash = await hashOfPassword(password.text);
     const defaults = { givenName: email.split('@')[0] ?? '', surname: '', mayDeletePermanently: false };
-    const account = addAccount(accounts, { email, ...defaults, ...fields, passwordHash }, team);
+    const account = await addAccount(accounts, { email, ...defaults, ...fields, passwordHash }, team);
     return { account, ...(password.isNew && { newPassword: password.text }) };
   }
 
   /** Returns all accounts, sorted by address. */
-  accounts(): readonly Account[] {
-    return this.#registry.accounts.all();
+  async accounts(): Promise<readonly Account[]> {
+    return await this.#directory.accounts.all();
   }
 
-  account(email: string): Account {
-    const account = this.#registry.accounts.withEmail(email);
+  async account(email: string): Promise<Account> {
+    const account = await this.#directory.accounts.withEmail(email);
     if (!account)
       throw new AdminError(`${email} has no account; davgate service account list lists the accounts`);
     return account;
   }
 
   /** Returns the names of the apps that the account has given a consent. */
-  appNamesOf({ id }: Account): readonly string[] {
-    const grants = this.#registry.grants.all().filter(({ accountId }) => accountId === id);
-    return [...new Set(grants.map(({ appKey }) => this.#appName(appKey)))];
+  async appNamesOf({ id }: Account): Promise<readonly string[]> {
+    const nameOf = await this.#appNames();
+    const grants = (await this.#directory.grants.all()).filter(({ accountId }) => accountId === id);
+    return [...new Set(grants.map(({ appKey }) => nameOf(appKey)))];
   }
 
   /** Changes an account; `choice` also replaces its password, which ends the sessions of signed-in browsers. */
@@ -114,119 +116,129 @@ export class Administration {
     change: Omit<AccountChange, 'passwordHash'>,
     choice?: PasswordChoice,
   ): Promise<ChangedAccount> {
-    const { id, team } = this.account(email);
+    const { id, team } = await this.account(email);
     if (team && change.limitBytes !== undefined)
       throw new AdminError(`${email} has no quota of its own: all members share the space of ${team.name}`);
     if (Object.keys(change).length === 0 && !choice)
       throw new AdminError('account set: nothing to change; --help lists the options');
     const password = choice && passwordOf(choice);
     const passwordHash = password && (await hashOfPassword(password.text));
-    this.#registry.accounts.change(id, { ...change, ...(passwordHash && { passwordHash }) });
-    return { account: this.account(email), ...(password?.isNew && { newPassword: password.text }) };
+    await this.#directory.accounts.change(id, { ...change, ...(passwordHash && { passwordHash }) });
+    return { account: await this.account(email), ...(password?.isNew && { newPassword: password.text }) };
   }
 
   /** Removes an account with its tokens and links. A running service deletes the files afterwards. */
-  removeAccount(email: string): Account {
-    const account = this.account(email);
-    this.#registry.accounts.remove(account.id);
+  async removeAccount(email: string): Promise<Account> {
+    const account = await this.account(email);
+    await this.#directory.accounts.remove(account.id);
     return account;
   }
 
   /** Registers an app. Its secret is not stored and cannot be read again. */
-  createApp(app: NewApp): { readonly app: App; readonly secret: string } {
+  async createApp(app: NewApp): Promise<{ readonly app: App; readonly secret: string }> {
     checkRedirectUris(app.redirectUris);
-    return this.#registry.apps.add(app);
+    return await this.#directory.apps.add(app);
   }
 
   /** Returns all apps, sorted by name. */
-  apps(): readonly App[] {
-    return this.#registry.apps.all();
+  async apps(): Promise<readonly App[]> {
+    return await this.#directory.apps.all();
   }
 
-  app(key: string): App {
-    const app = this.#registry.apps.withKey(key);
+  async app(key: string): Promise<App> {
+    const app = await this.#directory.apps.withKey(key);
     if (!app) throw new AdminError(`no app has the key ${key}; davgate service app list lists the apps`);
     return app;
   }
 
   /** Returns the number of accounts that have linked the app. */
-  linkedUsers({ key }: App): number {
-    return this.#registry.grants.linkedUsers(this.#now(), key);
+  async linkedUsers({ key }: App): Promise<number> {
+    return await this.#directory.grants.linkedUsers(this.#now(), key);
   }
 
   /** Changes an app. Returns its new secret if `hasNewSecret` asks for one; the old secret is then invalid. */
-  changeApp(
+  async changeApp(
     key: string,
     change: Partial<NewApp>,
     { hasNewSecret }: { readonly hasNewSecret: boolean },
-  ): { readonly app: App; readonly secret?: string } {
-    const { apps } = this.#registry;
-    this.app(key);
+  ): Promise<{ readonly app: App; readonly secret?: string }> {
+    const { apps } = this.#directory;
+    await this.app(key);
     if (Object.keys(change).length === 0 && !hasNewSecret)
       throw new AdminError('app set: nothing to change; --help lists the options');
     checkRedirectUris(change.redirectUris ?? []);
-    apps.change(key, change);
-    return { app: this.app(key), ...(hasNewSecret && { secret: apps.renewSecret(key) }) };
+    await apps.change(key, change);
+    const secret = hasNewSecret ? await apps.renewSecret(key) : undefined;
+    return { app: await this.app(key), ...(secret !== undefined && { secret }) };
   }
 
   /** Removes an app with all its tokens. */
-  removeApp(key: string): App {
-    const app = this.app(key);
-    this.#registry.apps.remove(key);
+  async removeApp(key: string): Promise<App> {
+    const app = await this.app(key);
+    await this.#directory.apps.remove(key);
     return app;
   }
 
   /** Creates a token. It is not stored and cannot be read again. */
-  createToken({ email, appKey, scopes: requested, lifetime }: TokenRequest): CreatedToken {
-    const { tokens, grants } = this.#registry;
+  async createToken({ email, appKey, scopes: requested, lifetime }: TokenRequest): Promise<CreatedToken> {
+    const { tokens, grants } = this.#directory;
     const nowMs = this.#now();
-    const { id: accountId } = this.account(email);
-    const app = appKey === undefined ? this.#onlyApp() : this.app(appKey);
+    const { id: accountId } = await this.account(email);
+    const app = appKey === undefined ? await this.#onlyApp() : await this.app(appKey);
     const scopes = requested ?? app.scopes;
     const excess = scopes.filter((scope) => !app.scopes.includes(scope));
     if (excess.length > 0)
       throw new AdminError(
         `the app ${app.name} may not be granted ${excess.join(', ')}; davgate service app set ${app.key} --scopes changes that`,
       );
-    if (!grants.mayLink(nowMs, app, accountId))
+    if (!(await grants.mayLink(nowMs, app, accountId)))
       throw new AdminError(
         `the app ${app.name} has as many users as its status (${app.status}) allows, ${LINKED_USERS_MAX[app.status]}; davgate service app set ${app.key} --status changes the status`,
       );
     const consent = { accountId, appKey: app.key, scopes };
     if (lifetime === 'refresh')
-      return { token: tokens.grantRefreshable(nowMs, consent), kind: 'refresh', scopes };
+      return { token: await tokens.grantRefreshable(nowMs, consent), kind: 'refresh', scopes };
     const expiresMs = lifetime === undefined ? undefined : nowMs + lifetime;
-    return { token: tokens.grantAccess(nowMs, consent, expiresMs), kind: 'access', scopes };
+    return { token: await tokens.grantAccess(nowMs, consent, expiresMs), kind: 'access', scopes };
   }
 
   /** Returns the consents, newest first, of one account or of one app if given. */
-  grants({ email, appKey }: { readonly email?: string; readonly appKey?: string }): readonly NamedGrant[] {
-    const account = email === undefined ? undefined : this.account(email);
-    const app = appKey === undefined ? undefined : this.app(appKey);
-    return this.#registry.grants
-      .all()
+  async grants({
+    email,
+    appKey,
+  }: {
+    readonly email?: string;
+    readonly appKey?: string;
+  }): Promise<readonly NamedGrant[]> {
+    const account = email === undefined ? undefined : await this.account(email);
+    const app = appKey === undefined ? undefined : await this.app(appKey);
+    const appName = await this.#appNames();
+    const emails = new Map((await this.accounts()).map((one) => [one.id, one.email]));
+    return (await this.#directory.grants.all())
       .filter((grant) => !account || grant.accountId === account.id)
       .filter((grant) => !app || grant.appKey === app.key)
       .map((grant) => ({
         ...grant,
-        email: this.#registry.accounts.withId(grant.accountId).email,
-        appName: this.#appName(grant.appKey),
+        email: emails.get(grant.accountId) ?? grant.accountId,
+        appName: appName(grant.appKey),
       }));
   }
 
   /** Revokes the consent with this number, and all its tokens. */
-  revokeGrant(number: string): void {
+  async revokeGrant(number: string): Promise<void> {
     const isNumber = /^\d{1,15}$/.test(number);
-    if (!isNumber || !this.#registry.grants.revoke(Number(number)))
+    if (!isNumber || !(await this.#directory.grants.revoke(Number(number))))
       throw new AdminError(`no token has the number ${number}; davgate service token list lists the tokens`);
   }
 
-  #appName(key: string): string {
-    return this.#registry.apps.withKey(key)?.name ?? key;
+  /** Returns a function that returns the name of the app with a key. */
+  async #appNames(): Promise<(key: string) => string> {
+    const names = new Map((await this.apps()).map(({ key, name }) => [key, name]));
+    return (key) => names.get(key) ?? key;
   }
 
-  #onlyApp(): App {
-    const [only, another] = this.apps();
+  async #onlyApp(): Promise<App> {
+    const [only, another] = await this.apps();
     if (!only) throw new AdminError('there is no app; create one with davgate service app create');
     if (another)
       throw new AdminError(
@@ -266,12 +278,12 @@ export async function administer<Result>(
     throw new AdminError(
       `${dataDirectory} contains no storage service; name the service's directory with --data DIR`,
     );
-  const database = openDatabase(dataDirectory);
+  const { directory, close } = openSqliteDirectory(dataDirectory);
   try {
-    return await work(new Administration(registryIn(database), () => systemClock.now()));
+    return await work(new Administration(directory, () => systemClock.now()));
   } catch (error) {
     throw accountsFailure(error, file);
   } finally {
-    database.close();
+    await close();
   }
 }

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openSqliteToRead } from '../../util/sqlite/open.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
-import { ACCOUNTS_FILE } from '../registry/database.ts';
+import { ACCOUNTS_FILE } from '../directory/sqlite/database.ts';
 import type { Damage } from '../storage/check/damage.ts';
-import { type CheckProgress, checkStorage } from '../storage/check/storage-check.ts';
+import { type CheckedStorage, type CheckProgress, checkStorage } from '../storage/check/storage-check.ts';
 import { DataDirectoryError } from '../storage/errors.ts';
 
 export type { CheckProgress } from '../storage/check/storage-check.ts';
@@ -15,13 +15,13 @@ export type { CheckProgress } from '../storage/check/storage-check.ts';
  * service has it open.
  */
 export async function* checkService(
-  dataDirectory: string,
+  checked: CheckedStorage,
   onProgress: (progress: CheckProgress) => void,
 ): AsyncGenerator<string, void, undefined> {
-  const { damages, emails } = accountsAt(dataDirectory);
+  const { damages, emails } = accountsAt(checked.dataDirectory);
   const ownerOf = (namespace: string) => emails.get(namespace) ?? `namespace ${namespace}`;
   try {
-    for await (const damage of checkStorage(dataDirectory, onProgress)) yield* linesOf(damage, ownerOf);
+    for await (const damage of checkStorage(checked, onProgress)) yield* linesOf(damage, ownerOf);
   } catch (failure) {
     if (!(failure instanceof DataDirectoryError) || failure.reason !== 'damaged') throw failure;
     yield failure.message;

@@ -49,7 +49,7 @@ export async function callFunction(exchange: Exchange, deps: ServiceDeps, host: 
 
 async function callRoute(exchange: Exchange, deps: ServiceDeps, route: Route): Promise<Answer> {
   const { request, query } = exchange;
-  const user = authorize(request, query, route, deps);
+  const user = await authorize(request, query, route, deps);
   if (route.auth !== 'none') exchange.principal = user?.account.id ?? 'app';
   const caller = user && atPathRoot(request, user);
   if (caller?.account.team) await deps.makeTeamFolder(caller.account);

@@ -3,17 +3,23 @@ import type { ApiCaller, Content, DownloadCall } from '../api/route.ts';
 import { StorageError, type Stored, type StoredDeletion, type StoredFile } from '../storage/storage.ts';
 import { namesRev, singleRange } from './requested-part.ts';
 
+/** A file, and the namespace in which its bytes are read. */
+export interface ReadableFile {
+  readonly namespace: string;
+  readonly file: StoredFile;
+}
+
 /** Returns the answer to a download of `file`: all of it, the requested range, or that the client's copy is current. */
 export function fileContent(
   { storage, range, ifNoneMatch }: DownloadCall<ApiCaller | undefined>,
-  file: StoredFile,
+  { namespace, file }: ReadableFile,
   result: object,
 ): Content {
   const content = { rev: file.rev, sizeBytes: file.sizeBytes, result };
   if (namesRev(ifNoneMatch, file.rev)) return { ...content, range: 'not-modified', bytes: nothing() };
   const wanted = singleRange(range, file.sizeBytes);
   if (wanted === 'unsatisfiable') throw unsatisfiable(file.sizeBytes);
-  return { ...content, range: wanted, bytes: storage.read(file, wanted, { lent: true }) };
+  return { ...content, range: wanted, bytes: storage.read(namespace, file, wanted, { lent: true }) };
 }
 
 /**

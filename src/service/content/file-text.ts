@@ -1,4 +1,5 @@
-import type { Storage, StoredFile } from '../storage/storage.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { ReadableFile } from './file-content.ts';
 
 export interface FileText {
   /** Lines end with `\n`. */
@@ -10,13 +11,13 @@ export interface FileText {
 /** Returns the first `maxBytes` of a file as text; `undefined` for a binary file. */
 export async function textOf(
   storage: Storage,
-  file: StoredFile,
+  { namespace, file }: ReadableFile,
   maxBytes: number,
 ): Promise<FileText | undefined> {
   const isCut = file.sizeBytes > maxBytes;
   const chunks: Uint8Array[] = [];
-  for await (const chunk of storage.read(file, isCut ? { start: 0, end: maxBytes } : undefined))
-    chunks.push(chunk);
+  const range = isCut ? { start: 0, end: maxBytes } : undefined;
+  for await (const chunk of storage.read(namespace, file, range)) chunks.push(chunk);
   const text = textIn(Buffer.concat(chunks), isCut);
   return text === undefined ? undefined : { text, isCut };
 }

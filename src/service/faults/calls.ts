@@ -28,7 +28,7 @@ export async function callWithFaults(
   const kind = classOf(exchange.path);
   const latencyMs = faults.value(`latency-${kind}-ms`);
   if (latencyMs > 0) await faults.clock.sleep(latencyMs, exchange.signal);
-  const overRate = rateAnswer(faults, exchange, deps);
+  const overRate = await rateAnswer(faults, exchange, deps);
   if (overRate) return overRate;
   const error = faults.happensInBursts(`error-${kind}-share`) && ERRORS[faults.random(ERRORS.length)];
   if (error) return error;
@@ -50,15 +50,15 @@ function classOf(path: string): CallClass {
 /**
  * Returns the refusal of a call above the rate limit; throws one that is JSON. Calls without a token are not counted.
  */
-function rateAnswer(
+async function rateAnswer(
   faults: Faults,
   { request }: Exchange,
   { tokens, clock }: ServiceDeps,
-): Answer | undefined {
+): Promise<Answer | undefined> {
   if (!faults.isRateLimited) return undefined;
   const token = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  const bearer = token === undefined ? undefined : tokens.bearer(clock.now(), token);
-  const seconds = bearer ? faults.secondsOverRate(`${bearer.appKey} ${bearer.accountId}`) : 0;
+  const bearer = token === undefined ? undefined : await tokens.bearer(clock.now(), token);
+  const seconds = bearer ? faults.secondsOverRate(`${bearer.appKey} ${bearer.account.id}`) : 0;
   if (seconds === 0) return undefined;
   if (!faults.happens('rate-text-share')) throw tooManyRequests(seconds);
   return text(429, 'Too many requests.', { 'retry-after': String(seconds) });

@@ -25,8 +25,8 @@ function tokensWithFaults(
   const ages = new Ages(faults.clock);
   const aging: Codes = {
     ...codes,
-    exchange(nowMs, exchange) {
-      const exchanged = codes.exchange(nowMs, exchange);
+    async exchange(nowMs, exchange) {
+      const exchanged = await codes.exchange(nowMs, exchange);
       if (typeof exchanged === 'object') ages.begin(exchanged.token);
       return exchanged;
     },
@@ -37,13 +37,13 @@ function tokensWithFaults(
 function agingTokens(tokens: Tokens, ages: Ages, faults: Faults): Tokens {
   return {
     ...tokens,
-    refresh(nowMs, request) {
-      const issued = tokens.refresh(nowMs, request);
+    async refresh(nowMs, request) {
+      const issued = await tokens.refresh(nowMs, request);
       if (typeof issued === 'object') ages.begin(issued.token);
       return issued;
     },
-    bearer(nowMs, token) {
-      const bearer = tokens.bearer(nowMs, token);
+    async bearer(nowMs, token) {
+      const bearer = await tokens.bearer(nowMs, token);
       const isOver = ages.isOver(token, faults.value('token-lifetime-seconds'));
       return bearer && isOver ? { ...bearer, expired: true } : bearer;
     },

@@ -1,20 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import PQueue from 'p-queue';
-import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
+import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
-import type { FileMetadata } from '../../wire/files.ts';
 import { contention } from '../api/failures.ts';
+import { LEASE_MS, LEASE_RENEWAL_MS, type Nodes } from '../directory/nodes.ts';
+import { isOutOfSpace } from '../storage/errors.ts';
 import type { CursorOwner } from '../storage/storage.ts';
-
-/** The result of a finished job, as the function that checks it returns it: a union with its tag. */
-export type JobResult =
-  | { readonly '.tag': 'complete'; readonly entries: readonly object[] }
-  | (FileMetadata & { readonly '.tag': 'complete' })
-  | { readonly '.tag': 'failed'; readonly failed: object };
-
-/** `undefined`: the job does not exist, or is another account's. */
-export type JobState = JobResult | 'in-progress' | 'failed' | undefined;
+import { entriesOf, JOB_KEPT_MS, type Job, type JobResult, type JobRows, type JobState } from './job-rows.ts';
 
 /** Jobs of an account that wait for each other, but not for its other lines. */
 export interface JobLine {
@@ -23,19 +16,21 @@ export interface JobLine {
   readonly atOnce: number;
 }
 
-type Work = (closing: AbortSignal) => Promise<JobResult>;
+export type Work = (closing: AbortSignal) => Promise<JobResult>;
 
-/** Work that continues after its call was answered. It is lost when the process ends. */
+/**
+ * Work that continues after its call was answered. It ends with the process, and then counts as failed. A result is stored
+ * before it can be checked, and can be checked for a day, also after a restart and in other processes.
+ */
 export interface Jobs {
   /**
-   * Adds `work` to the account's `line`, and returns the job's id. `kind` names the function that may check it. Long
-   * work should stop at `closing`. Throws 429 when too many of the account's jobs wait in the line.
+   * Adds `work` to the account's `line`, and returns the job's id once the job is stored. `kind` names the function that
+   * may check it. Long work should stop at `closing`. Throws 429 when too many of the account's jobs wait in the line.
    */
-  start(owner: CursorOwner, kind: string, work: Work, line?: JobLine): string;
-  state(owner: CursorOwner, kind: string, id: string): JobState;
-  /** Removes jobs that can no longer be checked. */
-  forgetOld(): void;
-  /** Resolves when no job runs. */
+  start(owner: CursorOwner, kind: string, work: Work, line?: JobLine): Promise<string>;
+  /** Returns `undefined` if the job does not exist, or is another account's. */
+  state(owner: CursorOwner, kind: string, id: string): Promise<JobState | undefined>;
+  /** Resolves when no job runs, and other processes know it. */
   ended(): Promise<void>;
 }
 
@@ -45,75 +40,135 @@ const BATCHES: JobLine = { name: 'batches', atOnce: 1 };
 /** Maximum number of jobs in one line of one account. */
 const LINE_MAX = 100;
 
-/** Maximum number of entries of finished jobs that are kept; they take at most some hundred megabytes. */
-const ENTRIES_KEPT_MAX = 250_000;
+/** Maximum number of entries of results that could not be stored. */
+const UNSTORED_ENTRIES_MAX = 25_000;
 
-/** How long a finished job can be checked, in ms: a day. */
-const KEPT_MS = 24 * 60 * 60 * 1000;
-
-interface Job {
-  readonly owner: CursorOwner;
-  readonly kind: string;
-  readonly ended?: Moment;
-  readonly state: Exclude<JobState, undefined>;
+export interface JobsDeps {
+  readonly jobRows: JobRows;
+  readonly nodes: Nodes;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ends running jobs at the next chunk of entries, and waiting ones before their first. */
+  readonly closing: AbortSignal;
 }
 
-/** Creates the jobs. `closing` ends running jobs at the next chunk of entries, and waiting ones before their first. */
-export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
-  const running = new Map<string, Job>();
-  const ended = new LRUCache<string, Job>({ maxSize: ENTRIES_KEPT_MAX, sizeCalculation: sizeOf });
+interface Ended {
+  readonly state: JobResult | 'failed';
+  readonly endedMs: number;
+}
+
+/** Creates the jobs of this process. */
+export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs {
+  const node = randomBytes(16).toString('base64url');
+  /** Keys of the jobs of this process that have not ended. */
+  const running = new Set<string>();
+  /** Results that could not be stored, by the keys of their jobs: `delete_batch` has to work on a full disk. */
+  const unstored = new LRUCache<string, Ended>({
+    maxSize: UNSTORED_ENTRIES_MAX,
+    sizeCalculation: ({ state }) => Math.min(entriesOf(state), UNSTORED_ENTRIES_MAX),
+  });
   const lines = new Map<string, PQueue>();
+  let isRenewing = false;
 
-  const isOver = ({ ended: end }: Job) => end !== undefined && ageMs(clock, end) >= KEPT_MS;
+  /** Extends the lease of this process as long as it has jobs. */
+  async function renewLease(): Promise<void> {
+    if (isRenewing) return;
+    isRenewing = true;
+    for (;;) {
+      await clock.sleep(LEASE_RENEWAL_MS, closing).catch(() => undefined);
+      if (running.size === 0 || closing.aborted) break;
+      await nodes.renew(node, clock.now() + LEASE_MS).catch((error: unknown) => {
+        log.warn('the lease of running jobs could not be renewed', { error: String(error) });
+      });
+    }
+    isRenewing = false;
+  }
 
-  async function run(id: string, job: Job, work: Work): Promise<void> {
-    let state: Job['state'];
+  async function add(job: Job): Promise<void> {
+    try {
+      await jobRows.add(job, node, clock.now() + LEASE_MS);
+    } catch (error) {
+      if (!isOutOfSpace(error)) throw error;
+      log.warn('a job could not be stored: the disk is full', { job: job.kind });
+    }
+    running.add(keyOf(job));
+    void renewLease();
+  }
+
+  async function run(job: Job, work: Work): Promise<void> {
+    const state = await stateAfter(job, work);
+    // A job that is cut off at shutdown needs no row of its own: it fails with the end of the lease.
+    if (state !== 'failed' || !closing.aborted) await end(job, state);
+    running.delete(keyOf(job));
+  }
+
+  async function stateAfter({ kind }: Job, work: Work): Promise<JobResult | 'failed'> {
     try {
       closing.throwIfAborted();
-      state = await work(closing);
+      return await work(closing);
     } catch (error) {
-      state = 'failed';
-      if (!closing.aborted) log.error('a job failed', { job: job.kind, error: stackOf(error) });
+      if (!closing.aborted) log.error('a job failed', { job: kind, error: stackOf(error) });
+      return 'failed';
     }
-    running.delete(id);
-    ended.set(id, { ...job, state, ended: momentNow(clock) });
+  }
+
+  async function end(job: Job, state: JobResult | 'failed'): Promise<void> {
+    const endedMs = clock.now();
+    try {
+      if (await jobRows.end(job.id, endedMs, state)) return;
+    } catch (error) {
+      log.error('the result of a job could not be stored', { job: job.kind, error: stackOf(error) });
+    }
+    unstored.set(keyOf(job), { state, endedMs });
   }
 
   return {
-    start(owner, kind, work, { name, atOnce } = BATCHES) {
+    async start(owner, kind, work, { name, atOnce } = BATCHES) {
       const lineKey = `${owner.account} ${name}`;
       const line = lines.get(lineKey) ?? new PQueue({ concurrency: atOnce });
       if (line.size + line.pending >= LINE_MAX) throw contention();
       lines.set(lineKey, line);
-      const id = `dbjid:${randomBytes(24).toString('base64url')}`;
-      const job: Job = { owner, kind, state: 'in-progress' };
-      running.set(id, job);
+      const job = { id: newJobId(), account: owner.account, app: owner.app, kind };
+      const added = add(job);
+      // In the line at once, because jobs run in the order of their calls.
       void line
-        .add(() => run(id, job, work))
+        .add(() =>
+          added.then(
+            () => run(job, work),
+            () => undefined,
+          ),
+        )
         .then(() => {
           if (line.size + line.pending === 0) lines.delete(lineKey);
         });
-      return id;
+      await added;
+      return job.id;
     },
-    state(owner, kind, id) {
-      const job = running.get(id) ?? ended.get(id);
-      if (job?.kind !== kind || job.owner.account !== owner.account || job.owner.app !== owner.app)
-        return undefined;
-      return isOver(job) ? undefined : job.state;
-    },
-    forgetOld() {
-      for (const [id, job] of [...ended.entries()]) if (isOver(job)) ended.delete(id);
+    async state(owner, kind, id) {
+      const job = { id, account: owner.account, app: owner.app, kind };
+      const key = keyOf(job);
+      if (running.has(key)) return 'in-progress';
+      const ended = unstored.get(key);
+      if (!ended) return await jobRows.find(clock.now(), job);
+      return ended.endedMs > clock.now() - JOB_KEPT_MS ? ended.state : undefined;
     },
     async ended() {
       await Promise.all(Array.from(lines.values(), (line) => line.onIdle()));
+      await nodes.end(clock.now(), node).catch((error: unknown) => {
+        log.warn('the lease of jobs could not be ended', { error: String(error) });
+      });
     },
   };
 }
 
-function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+function newJobId(): string {
+  return `dbjid:${randomBytes(24).toString('base64url')}`;
 }
 
-function sizeOf({ state }: Job): number {
-  return typeof state === 'object' && 'entries' in state ? Math.max(1, state.entries.length) : 1;
+function keyOf({ id, account, app, kind }: Job): string {
+  return [id, account, app, kind].join(' ');
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

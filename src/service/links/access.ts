@@ -36,7 +36,7 @@ export async function accessLink(
 ): Promise<AccessedLink> {
   const address = linkAddressIn(url);
   const below = path.split('/').filter(Boolean);
-  const opened = address && openLink(call, { ...address, below: [...address.below, ...below] });
+  const opened = address && (await openLink(call, { ...address, below: [...address.below, ...below] }));
   if (!opened || typeof opened === 'string') throw refused(failure('shared_link_not_found'));
   const isOwner = opened.account.id === call.caller?.account.id;
   if (!isOwner && !(await mayOpen(call, opened.link, password)))
@@ -48,10 +48,10 @@ export async function accessLink(
  * Returns the caller's link at a URL, to change it. Throws `malformed`, or that the link does not exist or is not the
  * caller's.
  */
-export function ownLink(call: ApiCall<ApiCaller>, url: string, malformed: string): Link {
+export async function ownLink(call: ApiCall<ApiCaller>, url: string, malformed: string): Promise<Link> {
   const address = linkAddressIn(url);
   if (!address) throw refused(failure(malformed));
-  const link = linkAt(call, address);
+  const link = await linkAt(call, address);
   if (!link) throw refused(failure('shared_link_not_found'));
   if (link.accountId !== call.caller.account.id) throw refused(failure('shared_link_access_denied'));
   return link;

@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Answer } from '../../http/exchange.ts';
 import { fileNameOf } from '../../util/content-disposition.ts';
-import { withFirstChunk } from '../content/file-content.ts';
+import { type ReadableFile, withFirstChunk } from '../content/file-content.ts';
 import { namesRev, singleRange } from '../content/requested-part.ts';
 import type { ServiceDeps } from '../deps.ts';
-import type { StoredFile } from '../storage/storage.ts';
 import { inlineType, realType } from './content-type.ts';
 
 /**
@@ -15,7 +14,7 @@ import { inlineType, realType } from './content-type.ts';
 export async function linkBytes(
   request: IncomingHttpHeaders,
   { storage }: ServiceDeps,
-  file: StoredFile,
+  { namespace, file }: ReadableFile,
   as: 'attachment' | 'inline' | 'typed',
 ): Promise<Answer> {
   const type = typeFor(as, file.name);
@@ -38,7 +37,7 @@ export async function linkBytes(
   const range = mayRange ? singleRange(request.range, file.sizeBytes) : undefined;
   if (range === 'unsatisfiable')
     return { status: 416, headers: { ...headers, 'content-range': `bytes */${file.sizeBytes}` }, body: '' };
-  const bytes = await withFirstChunk(storage.read(file, range));
+  const bytes = await withFirstChunk(storage.read(namespace, file, range));
   if (!range) return { status: 200, headers, body: { sizeBytes: file.sizeBytes, bytes } };
   return {
     status: 206,

@@ -61,7 +61,7 @@ const CLOSED = frame(
 async function frameAnswer(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   const { query, signal } = exchange;
   const address = linkAddressIn(query.get('link') ?? '');
-  const opened = address ? openLink(deps, address) : 'not-found';
+  const opened = address ? await openLink(deps, address) : 'not-found';
   if (opened === 'expired') return EXPIRED;
   if (opened === 'not-found' || !address) return NOT_FOUND;
   if (opened.link.visibility === 'no_one') return CLOSED;
@@ -73,7 +73,7 @@ async function frameAnswer(exchange: Exchange, deps: ServiceDeps): Promise<Answe
   const look = { opened, address, options, pageUrl, base, place: 'frame' } as const;
   const { item } = opened;
   return item.kind === 'folder'
-    ? frame(200, folderPage(folderPageOf(deps, look, item)))
+    ? frame(200, folderPage(await folderPageOf(deps, look, item)))
     : frame(200, filePage(await filePageOf(deps, look, item, signal)));
 }
 

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
 export type LinkVisibility = 'public' | 'password' | 'no_one';
 
@@ -20,110 +19,37 @@ export interface Link {
   readonly sequence: number;
 }
 
-type NewLink = Omit<Link, 'token' | 'rlkey' | 'sequence'>;
+export type NewLink = Omit<Link, 'token' | 'rlkey' | 'sequence'>;
 
 export interface Links {
-  add(link: NewLink): Link;
-  withToken(token: string): Link | undefined;
-  ofItem(accountId: string, itemId: string): Link | undefined;
+  /** Adds a link to an item, in place of one that has expired. Returns the existing link of an item that has one. */
+  add(nowMs: number, link: NewLink): Promise<{ readonly link: Link; readonly isNew: boolean }>;
+  withToken(token: string): Promise<Link | undefined>;
+  /** Returns the links of those of the items that have one, in the order of the items. */
+  ofItems(accountId: string, itemIds: readonly string[]): Promise<readonly Link[]>;
   /** Returns links of the account made after the one numbered `afterSequence`, oldest first. */
-  ofAccount(accountId: string, afterSequence: number, limit: number): readonly Link[];
-  /** Changes visibility, password, expiry and downloads of the link with this token. */
-  change(link: Link): void;
-  remove(token: string): void;
+  ofAccount(accountId: string, afterSequence: number, limit: number): Promise<readonly Link[]>;
+  /**
+   * Changes visibility, password, expiry and downloads of the link with this token as `change` says, which gets the
+   * current link. Returns the changed link. A link for which `change` throws stays as it is.
+   */
+  change(token: string, change: (link: Link) => Link): Promise<Link | undefined>;
+  remove(token: string): Promise<void>;
   /** Removes up to `limit` links that expired long ago. Returns how many. */
-  forgetOld(nowMs: number, limit: number): number;
+  forgetOld(nowMs: number, limit: number): Promise<number>;
 }
 
-interface Row {
-  readonly sequence: number;
-  readonly token: string;
-  readonly rlkey: string;
-  readonly account_id: string;
-  readonly item_id: string;
-  readonly item_kind: 'file' | 'folder';
-  readonly visibility: LinkVisibility;
-  readonly password_hash: Buffer | null;
-  readonly expires_ms: number | null;
-  readonly allow_download: number;
+export function isExpired({ expiresMs }: NewLink, nowMs: number): boolean {
+  return expiresMs !== undefined && expiresMs <= nowMs;
+}
+
+/** Returns a random half of a link's URL. */
+export function newLinkKey(): string {
+  return randomBytes(KEY_BYTES).toString('hex');
 }
 
 /** Size of each half of a link's URL, in bytes: 128 bits cannot be guessed. */
 const KEY_BYTES = 16;
 
-/** How long an expired link is kept, in ms, so that its page says that it has expired: 30 days. */
-const EXPIRED_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
-
-export function linksIn(database: SqliteDatabase): Links {
-  const insert = database.prepare<
-    [string, string, string, string, string, string, Uint8Array | null, number | null, number],
-    Row
-  >(
-    `INSERT INTO links
-       (token, rlkey, account_id, item_id, item_kind, visibility, password_hash, expires_ms, allow_download)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`,
-  );
-  const byToken = database.prepare<[string], Row>('SELECT * FROM links WHERE token = ?');
-  const byItem = database.prepare<[string, string], Row>(
-    'SELECT * FROM links WHERE account_id = ? AND item_id = ?',
-  );
-  const byAccount = database.prepare<[string, number, number], Row>(
-    'SELECT * FROM links WHERE account_id = ? AND sequence > ? ORDER BY sequence LIMIT ?',
-  );
-  const update = database.prepare<[string, Uint8Array | null, number | null, number, string]>(
-    `UPDATE links SET visibility = ?, password_hash = ?, expires_ms = ?, allow_download = ? WHERE token = ?`,
-  );
-  const forget = database.prepare<[before: number, limit: number]>(
-    `DELETE FROM links WHERE sequence IN (SELECT sequence FROM links WHERE expires_ms < ? LIMIT ?)`,
-  );
-  const deleteToken = database.prepare<[string]>('DELETE FROM links WHERE token = ?');
-  return {
-    add(link) {
-      const row = insert.get(
-        randomBytes(KEY_BYTES).toString('hex'),
-        randomBytes(KEY_BYTES).toString('hex'),
-        link.accountId,
-        link.itemId,
-        link.itemKind,
-        link.visibility,
-        link.passwordHash ?? null,
-        link.expiresMs ?? null,
-        link.allowDownload ? 1 : 0,
-      );
-      if (!row) throw new Error('SQLite answered an INSERT … RETURNING with no row');
-      return linkOf(row);
-    },
-    withToken(token) {
-      const row = byToken.get(token);
-      return row && linkOf(row);
-    },
-    ofItem(accountId, itemId) {
-      const row = byItem.get(accountId, itemId);
-      return row && linkOf(row);
-    },
-    ofAccount: (accountId, afterSequence, limit) =>
-      byAccount.all(accountId, afterSequence, limit).map(linkOf),
-    change({ visibility, passwordHash, expiresMs, allowDownload, token }) {
-      update.run(visibility, passwordHash ?? null, expiresMs ?? null, allowDownload ? 1 : 0, token);
-    },
-    remove(token) {
-      deleteToken.run(token);
-    },
-    forgetOld: (nowMs, limit) => forget.run(nowMs - EXPIRED_KEPT_MS, limit).changes,
-  };
-}
-
-function linkOf(row: Row): Link {
-  return {
-    token: row.token,
-    rlkey: row.rlkey,
-    accountId: row.account_id,
-    itemId: row.item_id,
-    itemKind: row.item_kind,
-    visibility: row.visibility,
-    ...(row.password_hash && { passwordHash: row.password_hash }),
-    ...(row.expires_ms !== null && { expiresMs: row.expires_ms }),
-    allowDownload: row.allow_download === 1,
-    sequence: row.sequence,
-  };
-}
+/** How long a driver keeps an expired link, in ms, so that its page says that it has expired: 30 days. */
+export const EXPIRED_KEPT_MS = 30 * 24 * 60 * 60 * 1000;

@@ -1,4 +1,5 @@
 import { relativePlace, withRelativeLinks } from '../../util/markdown.ts';
+import type { ReadableFile } from '../content/file-content.ts';
 import { textOf } from '../content/file-text.ts';
 import type { ServiceDeps } from '../deps.ts';
 import type { Previews } from '../previews/previews.ts';
@@ -61,9 +62,9 @@ export async function filePageOf(
     name: file.name,
     sizeBytes: file.sizeBytes,
     modifiedMs: file.clientModifiedMs,
-    preview: withLinks(await filePreview(deps, file, signal), look),
+    preview: withLinks(await filePreview(deps, { namespace: opened.account.namespace, file }, signal), look),
     zoom: options.zoom,
-    above: crumbs(deps, look),
+    above: await crumbs(deps, look),
     ...frameOf(look),
     showUrl: bytesUrl(look, 'raw'),
     ...(opened.link.allowDownload && { downloadUrl: bytesUrl(look, 'dl') }),
@@ -84,12 +85,13 @@ function withLinks(preview: Preview, { address, options, pageUrl, opened: { link
 }
 
 /** Returns the content of a linked folder's page. */
-export function folderPageOf(deps: ServiceDeps, look: Look, folder: StoredFolder): FolderPage {
+export async function folderPageOf(deps: ServiceDeps, look: Look, folder: StoredFolder): Promise<FolderPage> {
   const { opened, address, options, pageUrl, base } = look;
   const { link, account } = opened;
   const owner = { namespace: account.namespace, account: account.id, app: '' };
-  const scope = { path: folder.pathDisplay, recursive: false, includeDeleted: false };
-  const { entries, hasMore } = deps.storage.list(owner, scope, FOLDER_PAGE_MAX_ITEMS);
+  // By its id: another folder may take its path before it is listed.
+  const scope = { path: folder.id, recursive: false, includeDeleted: false };
+  const { entries, hasMore } = await deps.storage.list(owner, scope, FOLDER_PAGE_MAX_ITEMS);
   const items = entries.flatMap((entry) => {
     if (entry.kind === 'deleted') return [];
     const { kind, name } = entry;
@@ -107,7 +109,7 @@ export function folderPageOf(deps: ServiceDeps, look: Look, folder: StoredFolder
     isCut: hasMore,
     view: options.view,
     viewUrls: { list: pageUrl(address.below, 'list'), grid: pageUrl(address.below, 'grid') },
-    above: crumbs(deps, look),
+    above: await crumbs(deps, look),
     ...frameOf(look),
     ...(link.allowDownload && { downloadUrl: bytesUrl(look, 'dl') }),
   };
@@ -120,9 +122,9 @@ function frameOf({ place, opened, address, options, base }: Look): { readonly fr
 }
 
 /** Returns the linked folder and the folders from it down to the item. */
-function crumbs(deps: ServiceDeps, { opened, address, options, pageUrl }: Look): Crumb[] {
+async function crumbs(deps: ServiceDeps, { opened, address, options, pageUrl }: Look): Promise<Crumb[]> {
   const { below } = address;
-  const linked = below.length > 0 ? itemOf(deps, opened.account, opened.link.itemId) : undefined;
+  const linked = below.length > 0 ? await itemOf(deps, opened.account, opened.link.itemId) : undefined;
   if (!linked) return [];
   return [linked.name, ...below.slice(0, -1)].map((name, depth) => ({
     name,
@@ -169,17 +171,22 @@ interface Sources {
 /** Returns how a page shows a file: by its extension, or by its beginning if that is text. Throws `signal`'s reason. */
 async function filePreview(
   { storage, previews }: Sources,
-  file: StoredFile,
+  shown: ReadableFile,
   signal: AbortSignal,
 ): Promise<Preview> {
+  const { namespace, file } = shown;
   const { name, sizeBytes } = file;
   if (sizeBytes === 0) return { kind: 'empty' };
   const media = mediaKindOf(name);
   if (media) return { kind: media };
-  const beginning = await textOf(storage, file, TEXT_MAX_BYTES);
+  const beginning = await textOf(storage, shown, TEXT_MAX_BYTES);
   if (!beginning) return { kind: 'none' };
   const { text, isCut } = beginning;
-  const rendered = await previews.text.of(`${file.rev} ${name}`, async () => ({ name, text }), signal);
+  const rendered = await previews.text.of(
+    `${namespace} ${file.rev} ${name}`,
+    async () => ({ name, text }),
+    signal,
+  );
   return {
     kind: 'text',
     text: typeof rendered === 'string' ? plainText(text) : rendered,

@@ -1,9 +1,8 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { neighborhoodOf } from '../../util/networks.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
-import { passwordGate } from '../accounts/guess-limits.ts';
+import { type PasswordGateDeps, passwordGate } from '../accounts/guess-limits.ts';
 import { isPassword, isSameSecret } from '../accounts/secrets.ts';
 import type { Link } from './links.ts';
 
@@ -24,8 +23,12 @@ export interface LinkPasswords {
   isPass(link: Link, pass: string): boolean;
 }
 
-export function linkPasswords(clock: Clock, log: Log, closing: AbortSignal): LinkPasswords {
-  const gate = passwordGate(clock, closing);
+export interface LinkPasswordsDeps extends PasswordGateDeps {
+  readonly log: Log;
+}
+
+export function linkPasswords({ log, ...deps }: LinkPasswordsDeps): LinkPasswords {
+  const gate = passwordGate('link', deps);
   /**
    * Digests of correct passwords by token: a client with the password waits neither for the delays of guessing nor for
    * a hash at each call.

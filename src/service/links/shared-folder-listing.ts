@@ -6,8 +6,8 @@ import type { ApiCall, ApiCaller } from '../api/route.ts';
 import { optional, required, string, struct } from '../api/schema.ts';
 import { type CursorOwner, type ListingScope, StorageError, type StoredPage } from '../storage/storage.ts';
 import { accessLink } from './access.ts';
-import type { Link } from './links.ts';
-import { isExpired, itemOf, type OpenLink } from './sharing.ts';
+import { isExpired, type Link } from './links.ts';
+import { itemOf, type OpenLink, ownerOf } from './sharing.ts';
 
 /** SharedLink of ListFolderArg. */
 export const sharedLink = struct({ url: required(string()), password: optional(string()) });
@@ -32,8 +32,9 @@ export async function linkListing(
   if (scope.path !== '' && !scope.path.startsWith('/'))
     throw new BadArgument('path: must be empty or start with "/" together with shared_link');
   const opened = await open(call, { url, path: scope.path, link_password: password });
-  const path = opened.item.pathDisplay;
-  const owner = ownerOf(call, opened.link, opened.account);
+  // By its id: another folder may take its path before it is listed.
+  const path = opened.item.id;
+  const owner = await cursorOwner(call, opened.link, opened.account);
   if (!owner) throw refused(nested('path', failure('not_found')));
   return { owner, scope: { ...scope, path }, opened };
 }
@@ -68,19 +69,20 @@ export function storageCursor(cursor: string): string {
  * Returns the next page inside a link; `undefined` for any other cursor. Throws `reset` when the link is closed, has
  * another password, or leads to another item.
  */
-export function linkContinue(
+export async function linkContinue(
   call: Someone,
   cursor: string,
   asked: AskedFields,
-): ListFolderResult | undefined {
+): Promise<ListFolderResult | undefined> {
   const [, token, inner] = LINK_CURSOR.exec(cursor) ?? [];
   if (token === undefined || inner === undefined) return undefined;
-  const link = call.links.withToken(token);
+  const link = await call.links.withToken(token);
   const isOpen = link && !isExpired(link, call.clock.now()) && link.visibility !== 'no_one';
-  const owner = isOpen ? ownerOf(call, link, call.accountWithId(link.accountId)) : undefined;
+  const account = isOpen ? await ownerOf(call, link) : undefined;
+  const owner = link && account && (await cursorOwner(call, link, account));
   if (!owner) throw refused(failure('reset'));
   try {
-    return linkPage(call.storage.listContinue(owner, inner), token, asked);
+    return linkPage(await call.storage.listContinue(owner, inner), token, asked);
   } catch (error) {
     const isAnothers = error instanceof StorageError && error.refusal.kind === 'cursor';
     throw isAnothers ? refused(failure('reset')) : error;
@@ -92,8 +94,8 @@ export function linkContinue(
  * only in this link and with its password, and only until the folder moves: a cursor names a folder by its path, and
  * another folder that takes that path later was never shared.
  */
-function ownerOf(call: Someone, link: Link, account: Account): CursorOwner | undefined {
-  const folder = itemOf(call, account, link.itemId);
+async function cursorOwner(call: Someone, link: Link, account: Account): Promise<CursorOwner | undefined> {
+  const folder = await itemOf(call, account, link.itemId);
   if (!folder) return undefined;
   const key = link.passwordHash ? Buffer.from(link.passwordHash).toString('hex') : '';
   return {

@@ -5,8 +5,9 @@ import { fileMetadata, wireTime } from '../api/metadata.ts';
 import { exceptRoot } from '../api/paths.ts';
 import type { ApiCaller } from '../api/route.ts';
 import type { ServiceDeps } from '../deps.ts';
+import { notFound } from '../storage/errors.ts';
 import { StorageError, type Stored } from '../storage/storage.ts';
-import type { Link } from './links.ts';
+import { isExpired, type Link } from './links.ts';
 import { type LinkAddress, linkUrl } from './url.ts';
 
 /** A link with its existing item and its owner. `item` may be inside a linked folder. */
@@ -19,47 +20,68 @@ export interface OpenLink {
 export type ClosedLink = 'not-found' | 'expired';
 
 /** Returns the link at this URL with its current item. Does not check whether the caller may see it. */
-export function openLink(deps: ServiceDeps, address: LinkAddress): OpenLink | ClosedLink {
-  const link = linkAt(deps, address);
+export async function openLink(deps: ServiceDeps, address: LinkAddress): Promise<OpenLink | ClosedLink> {
+  const link = await linkAt(deps, address);
   if (!link) return 'not-found';
   if (isExpired(link, deps.clock.now())) return 'expired';
-  const account = deps.accountWithId(link.accountId);
-  const linked = itemOf(deps, account, link.itemId);
-  const item = linked && address.below.length > 0 ? below(deps, account, linked, address.below) : linked;
+  const account = await ownerOf(deps, link);
+  if (!account) return 'not-found';
+  const inside = addressBelow(link, address.below);
+  const item = inside === undefined ? undefined : await itemOf(deps, account, inside);
   return item ? { link, account, item } : 'not-found';
 }
 
+/** Returns the account of a link or reference with its paths in its root; `undefined` if it was removed meanwhile. */
+export async function ownerOf(
+  { accounts, withHome }: ServiceDeps,
+  { accountId }: { readonly accountId: string },
+): Promise<Account | undefined> {
+  const account = await accounts.find(accountId);
+  return account && (await withHome(account));
+}
+
 /** Returns the link that matches both halves of the URL. */
-export function linkAt({ links }: ServiceDeps, { token, rlkey }: LinkAddress): Link | undefined {
-  const link = links.withToken(token);
+export async function linkAt(
+  { links }: ServiceDeps,
+  { token, rlkey }: LinkAddress,
+): Promise<Link | undefined> {
+  const link = await links.withToken(token);
   return link && isSameSecret(rlkey, link.rlkey) ? link : undefined;
 }
 
-export function isExpired(link: Link, nowMs: number): boolean {
-  return link.expiresMs !== undefined && link.expiresMs <= nowMs;
-}
-
 /** Returns the entry at an id or a path; `undefined` if there is none. */
-export function itemOf({ storage }: ServiceDeps, account: Account, address: string): Stored | undefined {
-  try {
-    const item = storage.stat(account.namespace, address, false);
-    return item.kind === 'deleted' ? undefined : item;
-  } catch (error) {
-    if (error instanceof StorageError && error.refusal.kind === 'lookup') return undefined;
-    throw error;
-  }
-}
-
-function below(
+export async function itemOf(
   deps: ServiceDeps,
   account: Account,
-  folder: Stored,
-  names: readonly string[],
-): Stored | undefined {
+  address: string,
+): Promise<Stored | undefined> {
+  const [item] = await itemsOf(deps, account, [address]);
+  return item;
+}
+
+/** Returns the entries at ids or paths as they are at one moment; `undefined` for an address without one. */
+export async function itemsOf(
+  { storage }: ServiceDeps,
+  account: Account,
+  addresses: readonly string[],
+): Promise<(Stored | undefined)[]> {
+  const found = await storage.statAll(account.namespace, addresses);
+  return found.map((outcome) => {
+    if (!(outcome instanceof StorageError)) return outcome;
+    if (outcome.refusal.kind === 'lookup') return undefined;
+    throw outcome;
+  });
+}
+
+/**
+ * Returns the address of an item inside a link, or `undefined` if the link has none there. It begins with the linked
+ * item's id, so that one lookup finds both: otherwise another folder could take the path in between.
+ */
+function addressBelow({ itemId, itemKind }: Link, names: readonly string[]): string | undefined {
+  if (names.length === 0) return itemId;
   // A folder's link opens the folder's own content and nothing outside of it.
   const leadsOut = names.some((name) => name === '' || name === '.' || name === '..' || name.includes('/'));
-  if (leadsOut || folder.kind !== 'folder') return undefined;
-  return itemOf(deps, account, `${folder.pathDisplay}/${names.join('/')}`);
+  return leadsOut || itemKind !== 'folder' ? undefined : `${itemId}/${names.join('/')}`;
 }
 
 /** Returns SharedLinkMetadata. Only the owner sees the item's path. */
@@ -114,18 +136,29 @@ function permissions(link: Link, isOwner: boolean): LinkPermissions {
  * The caller's item that a link to `path` leads to. A path that names an old revision means the file's current content,
  * because that is what a link shows.
  */
-export function itemAt(deps: ServiceDeps, { account }: ApiCaller, path: string): Stored {
-  const named = deps.storage.stat(account.namespace, exceptRoot(path, account.namespace), false);
-  const item = named.kind === 'deleted' ? undefined : itemOf(deps, account, named.id);
-  if (!item) throw new StorageError({ kind: 'lookup', tag: 'not_found' });
+export async function itemAt(deps: ServiceDeps, { account }: ApiCaller, path: string): Promise<Stored> {
+  const [item] = await deps.storage.statAll(account.namespace, [await currentAddress(deps, account, path)]);
+  if (!item || item instanceof StorageError) throw item ?? notFound();
   return item;
 }
 
-/** Returns the folders that contain the item, the nearest first. */
-export function foldersAbove(deps: ServiceDeps, { account }: ApiCaller, item: Stored): Stored[] {
-  const names = item.pathLower.split('/').slice(1, -1);
-  return names.flatMap((_, index) => {
-    const path = `/${names.slice(0, names.length - index).join('/')}`;
-    return itemOf(deps, account, path) ?? [];
-  });
+/** Like `itemAt`, with the folders that contain the item, the nearest first. */
+export async function itemWithFolders(
+  deps: ServiceDeps,
+  { account }: ApiCaller,
+  path: string,
+): Promise<readonly Stored[]> {
+  return await deps.storage.statWithFolders(account.namespace, await currentAddress(deps, account, path));
+}
+
+/** Returns the address of the current item of a path; of a path that names a revision, its file's id. */
+async function currentAddress(
+  { storage }: ServiceDeps,
+  { namespace }: Account,
+  path: string,
+): Promise<string> {
+  const address = exceptRoot(path, namespace);
+  if (!address.startsWith('rev:')) return address;
+  const revision = await storage.stat(namespace, address, false);
+  return revision.kind === 'deleted' ? address : revision.id;
 }

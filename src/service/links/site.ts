@@ -4,10 +4,11 @@ import { ZIP_TYPE } from '../../util/zip.ts';
 import { secondsOf, waitInWords } from '../accounts/guess-limits.ts';
 import { text } from '../api/answers.ts';
 import { cookiesNamed, formOf, setCookie } from '../api/forms.ts';
+import type { ReadableFile } from '../content/file-content.ts';
 import { folderZip } from '../content/folder-zip.ts';
 import { namesRev } from '../content/requested-part.ts';
 import type { ServiceDeps } from '../deps.ts';
-import { StorageError, type StoredFile, type StoredFolder } from '../storage/storage.ts';
+import { StorageError } from '../storage/storage.ts';
 import { thumbnailOf } from '../thumbnails/thumbnail.ts';
 import { linkBytes } from './bytes.ts';
 import type { Link } from './links.ts';
@@ -34,7 +35,7 @@ export async function answerLink(exchange: Exchange, deps: ServiceDeps): Promise
 
 async function answerOpen(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   const address = parseLinkAddress(exchange.path, exchange.query);
-  const opened = address ? openLink(deps, address) : 'not-found';
+  const opened = address ? await openLink(deps, address) : 'not-found';
   if (opened === 'expired') return page(410, messagePage('This link has expired', 'Ask for a new one.'));
   if (opened === 'not-found' || !address) return page(404, NOT_FOUND);
   if (opened.link.visibility === 'no_one')
@@ -74,35 +75,37 @@ async function show(
     place: 'page',
   } as const;
   if (item.kind === 'folder') {
-    if (!wantsBytes) return page(200, folderPage(folderPageOf(deps, look, item)));
+    if (!wantsBytes) return page(200, folderPage(await folderPageOf(deps, look, item)));
     if (!wantsDownload)
       return page(400, messagePage('A folder is not one file', 'Open the link with dl=0 and choose a file.'));
-    return link.allowDownload ? zipAnswer(deps, opened, item) : page(403, NO_DOWNLOADS);
+    return link.allowDownload ? await zipAnswer(deps, opened) : page(403, NO_DOWNLOADS);
   }
-  if (exchange.query.get('thumb') === '1') return linkThumbnail(exchange, deps, item);
+  const shared = { namespace: opened.account.namespace, file: item };
+  if (exchange.query.get('thumb') === '1') return await linkThumbnail(exchange, deps, shared);
   if (!wantsBytes) return page(200, filePage(await filePageOf(deps, look, item, exchange.signal)));
   if (wantsDownload && !link.allowDownload) return page(403, NO_DOWNLOADS);
-  return linkBytes(exchange.request.headers, deps, item, wantsDownload ? 'attachment' : 'inline');
+  const as = wantsDownload ? 'attachment' : 'inline';
+  return await linkBytes(exchange.request.headers, deps, shared, as);
 }
 
 const NO_DOWNLOADS = messagePage('No downloads', 'The owner of this link does not allow them.');
 
 /** Returns an archive of the folder and everything below it. */
-function zipAnswer({ storage, clock }: ServiceDeps, { account }: OpenLink, folder: StoredFolder): Answer {
-  const zip = folderZip(storage, account.namespace, folder, clock.now());
+async function zipAnswer({ storage, clock }: ServiceDeps, { account, item }: OpenLink): Promise<Answer> {
+  const zip = await folderZip(storage, account.namespace, item.id, clock.now());
   if (typeof zip === 'string') {
     const what = zip === 'too_large' ? 'too many bytes' : 'too many files';
     return page(400, messagePage('Too much at once', `This folder has ${what}: choose one inside it.`));
   }
   const headers = {
     'content-type': ZIP_TYPE,
-    'content-disposition': `attachment; ${fileNameOf(`${folder.name}.zip`)}`,
+    'content-disposition': `attachment; ${fileNameOf(`${zip.folder.name}.zip`)}`,
     'content-security-policy': 'sandbox',
     'referrer-policy': 'no-referrer',
     'x-robots-tag': 'noindex',
     'cache-control': 'private, no-cache',
   };
-  return { status: 200, headers, body: zip };
+  return { status: 200, headers, body: { sizeBytes: zip.sizeBytes, bytes: zip.bytes } };
 }
 
 function hasPass(exchange: Exchange, link: Link, passwords: LinkPasswords): boolean {
@@ -165,12 +168,13 @@ const WANTED = { format: 'webp', mode: 'strict', box: { width: 320, height: 240 
 async function linkThumbnail(
   { request, signal }: Exchange,
   deps: ServiceDeps,
-  file: StoredFile,
+  shared: ReadableFile,
 ): Promise<Answer> {
+  const { file } = shared;
   const etag = `"${file.rev}"`;
   const headers = { 'cache-control': 'private, no-cache', 'referrer-policy': 'no-referrer', etag };
   if (namesRev(request.headers['if-none-match'], file.rev)) return { status: 304, headers, body: undefined };
-  const made = await thumbnailOf(deps, file, WANTED, signal);
+  const made = await thumbnailOf(deps, shared, WANTED, signal);
   if (made === 'busy')
     return text(503, 'Too many thumbnails are being made: try again in a few seconds.', {
       'retry-after': String(RETRY_SECONDS),

@@ -6,12 +6,11 @@ import { BadCall } from '../api/failures.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { StorageError } from '../storage/storage.ts';
 import { linkBytes } from './bytes.ts';
-import type { TemporaryTarget } from './temporary-links.ts';
+import { ownerOf } from './sharing.ts';
+import type { DownloadTarget, UploadTarget } from './temporary-links.ts';
 
 /** Answers the URLs of temporary links. */
 export type TemporarySite = (exchange: Exchange) => Promise<Answer>;
-
-type Target<Kind extends TemporaryTarget['kind']> = Extract<TemporaryTarget, { readonly kind: Kind }>;
 
 /** Paths like the real service's. */
 const DOWNLOAD = { prefix: '/cd/0/get/', suffix: '/file' };
@@ -32,39 +31,57 @@ export function isTemporaryPath(path: string): boolean {
 }
 
 export function temporarySiteOf(deps: ServiceDeps): TemporarySite {
-  /** Upload links in use. */
-  const busy = new Set<string>();
   return async (exchange) => {
     const isUpload = exchange.path.startsWith(UPLOAD_PREFIX);
     const allowed = isUpload ? ['POST'] : ['GET', 'HEAD'];
     if (!allowed.includes(exchange.request.method ?? ''))
       return text(405, `This link is for ${allowed.join(' and ')}.`, { allow: allowed.join(', ') });
     const secret = secretIn(exchange.path);
-    const target = deps.temporaryLinks.find(secret, deps.clock.now());
-    if (target === 'over') return text(410, 'This link has expired, or was used already. Ask for a new one.');
-    if (target?.kind === 'download' && !isUpload) return await download(exchange, deps, target);
-    if (target?.kind !== 'upload' || !isUpload) return text(isUpload ? 409 : 404, 'There is no such link.');
-    if (busy.has(secret))
-      return text(409, 'Another upload is using this link, which is for one upload only.');
-    busy.add(secret);
-    try {
-      return await upload(exchange, deps, secret, target);
-    } finally {
-      busy.delete(secret);
-    }
+    return await (isUpload ? answerUpload : answerDownload)(exchange, deps, secret);
   };
 }
+
+const OVER = text(410, 'This link has expired, or was used already. Ask for a new one.');
+const CLAIMED = text(409, 'This link is for one upload only, and that has begun. Ask for a new one.');
+
+async function answerDownload(exchange: Exchange, deps: ServiceDeps, secret: string): Promise<Answer> {
+  const target = await deps.temporaryLinks.download(secret, deps.clock.now());
+  if (target === 'over') return OVER;
+  return target ? await download(exchange, deps, target) : text(404, NO_LINK);
+}
+
+async function answerUpload(exchange: Exchange, deps: ServiceDeps, secret: string): Promise<Answer> {
+  if (!UPLOAD_TYPES.test(exchange.request.headers['content-type'] ?? ''))
+    return text(400, 'Content-Type must be application/octet-stream.');
+  const { temporaryLinks, clock } = deps;
+  const target = await temporaryLinks.claimUpload(secret, clock.now());
+  if (target === 'over') return OVER;
+  if (target === 'claimed') return CLAIMED;
+  if (!target) return text(409, NO_LINK);
+  let isStored = false;
+  try {
+    const answer = await upload(exchange, deps, target);
+    isStored = answer.status === 200;
+    return answer;
+  } finally {
+    await (isStored ? temporaryLinks.markUsed(secret) : temporaryLinks.release(secret));
+  }
+}
+
+const NO_LINK = 'There is no such link.';
 
 function secretIn(path: string): string {
   if (path.startsWith(UPLOAD_PREFIX)) return path.slice(UPLOAD_PREFIX.length);
   return path.endsWith(DOWNLOAD.suffix) ? path.slice(DOWNLOAD.prefix.length, -DOWNLOAD.suffix.length) : '';
 }
 
-async function download(exchange: Exchange, deps: ServiceDeps, target: Target<'download'>): Promise<Answer> {
-  const { namespace } = deps.accountWithId(target.accountId);
+async function download(exchange: Exchange, deps: ServiceDeps, target: DownloadTarget): Promise<Answer> {
+  const { namespace } = (await ownerOf(deps, target)) ?? {};
+  if (namespace === undefined) return text(404, NO_LINK);
   try {
-    const file = deps.storage.stat(namespace, `rev:${target.rev}`, false);
-    if (file.kind === 'file') return await linkBytes(exchange.request.headers, deps, file, 'typed');
+    const file = await deps.storage.stat(namespace, `rev:${target.rev}`, false);
+    if (file.kind === 'file')
+      return await linkBytes(exchange.request.headers, deps, { namespace, file }, 'typed');
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
   }
@@ -73,22 +90,15 @@ async function download(exchange: Exchange, deps: ServiceDeps, target: Target<'d
 
 const UPLOAD_TYPES = /^(application\/octet-stream|text\/plain)\b/i;
 
-/** Commits a body as the link's creator asked. A failed upload does not use up the link. */
-async function upload(
-  exchange: Exchange,
-  { storage, temporaryLinks, accountWithId }: ServiceDeps,
-  secret: string,
-  target: Target<'upload'>,
-): Promise<Answer> {
-  if (!UPLOAD_TYPES.test(exchange.request.headers['content-type'] ?? ''))
-    return text(400, 'Content-Type must be application/octet-stream.');
-  const { namespace = accountWithId(target.accountId).namespace } = target;
+/** Commits a body as the link's creator asked. Answers 200 if and only if the file is stored. */
+async function upload(exchange: Exchange, deps: ServiceDeps, target: UploadTarget): Promise<Answer> {
+  const namespace = target.namespace ?? (await ownerOf(deps, target))?.namespace;
+  if (namespace === undefined) return text(409, NO_LINK);
   try {
     const commit = commitOf(target.commit, namespace);
-    const file = await storage.upload(namespace, commit, uploadBody(exchange, undefined), {
+    const file = await deps.storage.upload(namespace, commit, uploadBody(exchange, undefined), {
       refusedBytes: 'dropped',
     });
-    temporaryLinks.markUsed(secret);
     return json(200, { 'content-hash': file.contentHash });
   } catch (error) {
     if (error instanceof BadCall) return text(400, error.message);

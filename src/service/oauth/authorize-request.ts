@@ -58,13 +58,13 @@ const KNOWN = [
 const STATE_MAX_BYTES = 2000;
 
 /** Parses the request in a URL's query. */
-export function parseAuthorization(
+export async function parseAuthorization(
   query: URLSearchParams,
   apps: Apps,
-): AuthorizationRequest | RefusedRequest {
+): Promise<AuthorizationRequest | RefusedRequest> {
   let returnTo: ReturnAddress | undefined;
   try {
-    const [app, redirectUri] = partiesOf(query, apps);
+    const [app, redirectUri] = await partiesOf(query, apps);
     returnTo = redirectUri === undefined ? undefined : returnAddress(query, redirectUri);
     return requestOf(query, app, redirectUri);
   } catch (error) {
@@ -74,13 +74,13 @@ export function parseAuthorization(
 }
 
 /** Returns the app and its redirect URI. Until both are known to be valid, the answer must not leave this service. */
-function partiesOf(query: URLSearchParams, apps: Apps): [App, string | undefined] {
+async function partiesOf(query: URLSearchParams, apps: Apps): Promise<[App, string | undefined]> {
   const given = withoutRepeats(
     ['client_id', 'redirect_uri'].flatMap((name) =>
       query.getAll(name).map((value) => [name, value] as const),
     ),
   );
-  const app = apps.withKey(required(given, 'client_id'));
+  const app = await apps.withKey(required(given, 'client_id'));
   if (!app) throw new OAuthRefusal('invalid_request', 'client_id: no app has this key');
   const redirectUri = given.get('redirect_uri');
   if (redirectUri !== undefined && !app.redirectUris.includes(redirectUri))

@@ -22,7 +22,7 @@ import {
 } from './authorize-request.ts';
 import { OAuthRefusal } from './parameters.ts';
 import { type SignIn, signInTo } from './sign-in.ts';
-import { VISIT_COOKIE, type Visit, Visits } from './visits.ts';
+import { formTokenOf, isFormToken, VISIT_COOKIE, type Visit, Visits } from './visits.ts';
 
 export const AUTHORIZE_PATH = '/oauth2/authorize';
 
@@ -34,7 +34,7 @@ const FORM_MAX_BYTES = 16 * 1024;
  * answer.
  */
 export function authorizeSiteOf(deps: ServiceDeps, log: Log): (exchange: Exchange) => Promise<Answer> {
-  const visits = new Visits(deps.accounts, deps.clock);
+  const visits = new Visits(deps);
   const signIn = signInTo({ ...deps, log });
   return async (exchange) => {
     const { method } = exchange.request;
@@ -42,11 +42,11 @@ export function authorizeSiteOf(deps: ServiceDeps, log: Log): (exchange: Exchang
       return page(405, noticePage('Not like this', 'This page is opened with GET.'), {
         allow: 'GET, HEAD, POST',
       });
-    const request = parseAuthorization(exchange.query, deps.apps);
+    const request = await parseAuthorization(exchange.query, deps.apps);
     if ('refusal' in request) return refusedAnswer(request, method);
-    const visit = visits.of(exchange);
+    const visit = await visits.of(exchange);
     const call = { deps, exchange, visits, signIn, request, visit, query: exchange.query.toString() };
-    return method === 'POST' ? await answerForm(call) : show(call);
+    return method === 'POST' ? await answerForm(call) : await show(call);
   };
 }
 
@@ -63,12 +63,12 @@ interface AuthorizeCall {
 }
 
 /** Returns the visitor's next page, or the redirect when no question is left. */
-function show(call: AuthorizeCall): Answer {
+async function show(call: AuthorizeCall): Promise<Answer> {
   const { request, deps } = call;
   const account = signedIn(call);
   if (!account) return signInAnswer(call, 200);
-  if (!deps.grants.mayLink(deps.clock.now(), request.app, account.id)) return fullAnswer(request);
-  if (isApproved(request, account, deps)) return allow(call, account);
+  if (!(await deps.grants.mayLink(deps.clock.now(), request.app, account.id))) return fullAnswer(request);
+  if (await isApproved(request, account, deps)) return await allow(call, account);
   return consentAnswer(call, account, 200);
 }
 
@@ -81,13 +81,13 @@ function signedIn({ request, visit, query }: AuthorizeCall): Account | undefined
  * Whether the owner has already consented to all this and is not asked again. Only for apps with an https redirect URI:
  * any program on a machine may take a loopback port or a custom scheme (RFC 8252 §8.6).
  */
-function isApproved(
+async function isApproved(
   { app, redirectUri, mustReapprove, isOffline }: AuthorizationRequest,
   { id }: Account,
   deps: ServiceDeps,
 ) {
   if (mustReapprove || !redirectUri?.startsWith('https:')) return false;
-  return deps.grants.isGiven({ accountId: id, appKey: app.key, scopes: app.scopes }, isOffline);
+  return await deps.grants.isGiven({ accountId: id, appKey: app.key, scopes: app.scopes }, isOffline);
 }
 
 async function answerForm(call: AuthorizeCall): Promise<Answer> {
@@ -96,23 +96,23 @@ async function answerForm(call: AuthorizeCall): Promise<Answer> {
   if (exchange.request.headers['sec-fetch-site'] === 'cross-site')
     return page(403, noticePage('Not from there', 'Another site sent this form. Nothing was done.'));
   const form = await formOf(exchange, FORM_MAX_BYTES);
-  if (!form || !visits.isFormToken(visit, query, form.get('form_token') ?? '')) return staleAnswer(call);
+  if (!form || !isFormToken(visit, query, form.get('form_token') ?? '')) return staleAnswer(call);
   switch (form.get('action')) {
     case 'cancel':
       return cancelled(request);
     case 'sign-out':
-      visits.signOut(visit);
+      await visits.signOut(visit);
       return again(exchange);
     case 'allow': {
       const account = signedIn(call);
-      return account ? allow(call, account) : signInAnswer(call, 403);
+      return account ? await allow(call, account) : signInAnswer(call, 403);
     }
     default:
       return await trySignIn(call, form.get('email') ?? '', form.get('password') ?? '');
   }
 }
 
-/** Answers a form from another site, from before a restart, or from a browser without cookies. */
+/** Answers a form from another site, or from a browser without cookies. */
 function staleAnswer(call: AuthorizeCall): Answer {
   const problem = 'This page has expired, or your browser blocks cookies. Try again.';
   const account = signedIn(call);
@@ -131,7 +131,7 @@ async function trySignIn(call: AuthorizeCall, email: string, password: string): 
       { email, problem: `Too many attempts. Try again in ${waitInWords(account)}.` },
       { 'retry-after': String(secondsOf(account)) },
     );
-  return again(exchange, cookieOf(call, visits.signIn(visit, account, query)));
+  return again(exchange, cookieOf(call, await visits.signIn(visit, account, query)));
 }
 
 function signInAnswer(
@@ -140,18 +140,18 @@ function signInAnswer(
   said: { readonly email?: string; readonly problem?: string } = {},
   headers: Readonly<Record<string, string>> = {},
 ): Answer {
-  const { visits, visit, query, request } = call;
-  const formToken = visits.formToken(visit, query);
+  const { visit, query, request } = call;
+  const formToken = formTokenOf(visit, query);
   const body = signInPage({ appName: request.app.name, formToken, ...said });
   return page(status, body, { ...cookieOf(call, visit), ...headers });
 }
 
 function consentAnswer(call: AuthorizeCall, account: Account, status: number, problem?: string): Answer {
-  const { visits, visit, query, request } = call;
+  const { visit, query, request } = call;
   const { app, redirectUri, isOffline } = request;
   const body = consentPage({
     appName: app.name,
-    formToken: visits.formToken(visit, query),
+    formToken: formTokenOf(visit, query),
     accountName: `${account.givenName} ${account.surname}`.trim(),
     email: account.email,
     wishes: app.scopes.map((scope) => ({
@@ -166,12 +166,12 @@ function consentAnswer(call: AuthorizeCall, account: Account, status: number, pr
 }
 
 /** Answers a consent: redirects with a code, shows the code, or redirects with the token itself. */
-function allow(call: AuthorizeCall, { id: accountId }: Account): Answer {
+async function allow(call: AuthorizeCall, { id: accountId, namespace }: Account): Promise<Answer> {
   const { deps, request, visits, visit } = call;
   const { app, redirectUri, challenge, isOffline } = request;
-  visits.spend(visit);
+  await visits.spend(visit);
   const nowMs = deps.clock.now();
-  const code = deps.codes.issue(nowMs, app, {
+  const code = await deps.codes.issue(nowMs, app, {
     accountId,
     appKey: app.key,
     scopes: app.scopes,
@@ -183,7 +183,7 @@ function allow(call: AuthorizeCall, { id: accountId }: Account): Answer {
   if (redirectUri === undefined) return page(200, codePage(app.name, code));
   const returnTo = returnAddressOf(request, redirectUri);
   if (request.responseType === 'code') return sendBack(returnTo, { code });
-  const exchanged = deps.codes.exchange(nowMs, { code, appKey: app.key, hasSecret: true, redirectUri });
+  const exchanged = await deps.codes.exchange(nowMs, { code, appKey: app.key, hasSecret: true, redirectUri });
   if (typeof exchanged === 'string') throw new Error('a new code could not be used');
   return sendBack(returnTo, {
     access_token: exchanged.token,
@@ -191,7 +191,7 @@ function allow(call: AuthorizeCall, { id: accountId }: Account): Answer {
     expires_in: String(ACCESS_TOKEN_LIFETIME_SECONDS),
     scope: exchanged.scopes.join(' '),
     account_id: accountId,
-    uid: deps.accounts.withId(accountId).namespace,
+    uid: namespace,
   });
 }
 

@@ -1,7 +1,6 @@
-import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { Account, Accounts } from '../accounts/accounts.ts';
-import { passwordGate } from '../accounts/guess-limits.ts';
+import { type PasswordGateDeps, passwordGate } from '../accounts/guess-limits.ts';
 import { hashOfPassword, isPassword, newPassword } from '../accounts/secrets.ts';
 
 /** Maximum length of a wrong e-mail address in the log, in characters. */
@@ -17,16 +16,13 @@ export interface SignIn {
   ): Promise<Account | 'wrong' | { readonly retryAfterMs: number }>;
 }
 
-export interface SignInDeps {
+export interface SignInDeps extends PasswordGateDeps {
   readonly accounts: Accounts;
-  readonly clock: Clock;
   readonly log: Log;
-  /** Aborted when the service ends. */
-  readonly closing: AbortSignal;
 }
 
-export function signInTo({ accounts, clock, log, closing }: SignInDeps): SignIn {
-  const gate = passwordGate(clock, closing);
+export function signInTo({ accounts, log, ...deps }: SignInDeps): SignIn {
+  const gate = passwordGate('account', deps);
   // Compared when there is no account or no password, so that the time does not reveal which exist.
   let decoy: Promise<Uint8Array> | undefined;
 
@@ -39,7 +35,7 @@ export function signInTo({ accounts, clock, log, closing }: SignInDeps): SignIn 
   return {
     async check(typed, password, address) {
       const email = typed.trim();
-      const account = accounts.withEmail(email);
+      const account = await accounts.withEmail(email);
       const attempt = { name: email.toLowerCase(), address, exists: account !== undefined };
       const outcome = await gate.check(attempt, () => isRight(account, password));
       if (typeof outcome === 'object') return outcome;

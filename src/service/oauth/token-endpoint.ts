@@ -44,9 +44,9 @@ async function tokenFor(exchange: Exchange, deps: ServiceDeps): Promise<object> 
   const given = await parametersOf(exchange);
   switch (required(given, 'grant_type')) {
     case 'authorization_code':
-      return tokenForCode(exchange, given, deps);
+      return await tokenForCode(exchange, given, deps);
     case 'refresh_token':
-      return tokenForRefresh(exchange, given, deps);
+      return await tokenForRefresh(exchange, given, deps);
     default:
       throw new OAuthRefusal(
         'unsupported_grant_type',
@@ -69,14 +69,14 @@ const OF_CODE = [
   'locale',
 ];
 
-function tokenForCode(exchange: Exchange, given: Parameters, deps: ServiceDeps): object {
+async function tokenForCode(exchange: Exchange, given: Parameters, deps: ServiceDeps): Promise<object> {
   refuseUnknown(given, OF_CODE);
   const code = required(given, 'code');
-  const client = clientOf(exchange, given, deps);
+  const client = await clientOf(exchange, given, deps);
   const verifier = given.get('code_verifier');
   if (!client.hasSecret && verifier === undefined) throw wrongClient();
   const redirectUri = given.get('redirect_uri');
-  const exchanged = deps.codes.exchange(deps.clock.now(), {
+  const exchanged = await deps.codes.exchange(deps.clock.now(), {
     code,
     appKey: client.key,
     hasSecret: client.hasSecret,
@@ -84,7 +84,7 @@ function tokenForCode(exchange: Exchange, given: Parameters, deps: ServiceDeps):
     ...(verifier !== undefined && { verifier }),
   });
   if (typeof exchanged === 'string') throw new OAuthRefusal('invalid_grant', CODE_PROBLEMS[exchanged]);
-  return { ...tokenAnswer(exchanged), ...ownerOf(exchanged, deps) };
+  return { ...tokenAnswer(exchanged), ...ownerOf(exchanged) };
 }
 
 const CODE_PROBLEMS = {
@@ -93,8 +93,7 @@ const CODE_PROBLEMS = {
   verifier: 'invalid code verifier',
 } as const;
 
-function ownerOf({ accountId, refreshToken }: Exchanged, { accounts }: ServiceDeps): object {
-  const { namespace } = accounts.withId(accountId);
+function ownerOf({ accountId, namespace, refreshToken }: Exchanged): object {
   return {
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),
     // The legacy numeric account id; the account's home has the same one.
@@ -108,15 +107,15 @@ const REFRESH_TOKEN = /^[\w-]+$/;
 
 const OF_REFRESH = ['grant_type', 'refresh_token', 'client_id', 'client_secret', 'scope'];
 
-function tokenForRefresh(exchange: Exchange, given: Parameters, deps: ServiceDeps): object {
+async function tokenForRefresh(exchange: Exchange, given: Parameters, deps: ServiceDeps): Promise<object> {
   refuseUnknown(given, OF_REFRESH);
   const refreshToken = required(given, 'refresh_token');
   if (!REFRESH_TOKEN.test(refreshToken))
     throw new OAuthRefusal('invalid_grant', 'refresh token is malformed');
-  const { key: appKey, hasSecret } = clientOf(exchange, given, deps);
+  const { key: appKey, hasSecret } = await clientOf(exchange, given, deps);
   const scopes = given.get('scope')?.split(' ').filter(Boolean);
   const request = { refreshToken, appKey, hasSecret, ...(scopes && { scopes }) };
-  const issued = deps.tokens.refresh(deps.clock.now(), request);
+  const issued = await deps.tokens.refresh(deps.clock.now(), request);
   if (issued === undefined) throw new OAuthRefusal('invalid_grant', 'refresh token is invalid or revoked');
   if (issued === 'secret') throw wrongClient();
   if (issued === 'scope') throw new OAuthRefusal('invalid_scope', 'scope was not granted');
@@ -137,9 +136,9 @@ function wrongClient(): OAuthRefusal {
 }
 
 /** Returns the app by its key. Throws if a secret is given and wrong. */
-function clientOf(exchange: Exchange, given: Parameters, { apps }: ServiceDeps): OAuthClient {
+async function clientOf(exchange: Exchange, given: Parameters, { apps }: ServiceDeps): Promise<OAuthClient> {
   const { key, secret } = clientCredentials(exchange, given);
-  const isKnown = secret === '' ? apps.withKey(key) !== undefined : apps.isSecret(key, secret);
+  const isKnown = secret === '' ? (await apps.withKey(key)) !== undefined : await apps.isSecret(key, secret);
   if (!isKnown) throw wrongClient();
   return { key, hasSecret: secret !== '' };
 }

@@ -1,17 +1,16 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Exchange } from '../../http/exchange.ts';
-import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
+import type { Clock } from '../../util/clock.ts';
 import type { Account, Accounts } from '../accounts/accounts.ts';
 import { isSameSecret, newSecret } from '../accounts/secrets.ts';
 import { cookiesNamed } from '../api/forms.ts';
+import type { SignedInBrowsers } from './signed-in.ts';
 
 /** The name of the cookie that holds a visit's id. */
 export const VISIT_COOKIE = 'davgate-visit';
 
 /** How long a sign-in lasts, in ms: a working day. */
 const SIGNED_IN_MS = 8 * 60 * 60 * 1000;
-/** Maximum number of people signed in at a time; beyond it the oldest sign-in is dropped. */
-const SIGNED_IN_MAX = 10_000;
 
 /** One browser on the pages of `/oauth2/authorize`. */
 export interface Visit {
@@ -23,77 +22,63 @@ export interface Visit {
   readonly signedInFor?: string;
 }
 
-interface SignedIn {
-  readonly accountId: string;
-  /** Hash at the time of signing in: a changed password ends the sign-in. */
-  readonly passwordHash: Uint8Array;
-  readonly since: Moment;
-  readonly signedInFor: string;
+interface VisitsDeps {
+  readonly accounts: Accounts;
+  readonly signedIn: SignedInBrowsers;
+  readonly clock: Clock;
 }
 
-/**
- * The sign-ins, by a cookie of the browser. Kept in memory, so that a restart asks for passwords again. Each form
- * carries a token that only this service can make for this browser and request (CSRF).
- */
+/** The visits, by a cookie of the browser. */
 export class Visits {
-  readonly #signedIn = new Map<string, SignedIn>();
-  readonly #key = randomBytes(32);
-
-  constructor(
-    private readonly accounts: Accounts,
-    private readonly clock: Clock,
-  ) {}
+  constructor(private readonly deps: VisitsDeps) {}
 
   /** Returns the visit that a request belongs to; a new one for a browser without our cookie. */
-  of(exchange: Exchange): Visit {
+  async of(exchange: Exchange): Promise<Visit> {
     const [id] = cookiesNamed(exchange, VISIT_COOKIE);
-    return id !== undefined && /^[\w-]{43}$/.test(id) ? this.#known(id) : { id: newSecret() };
+    return id !== undefined && /^[\w-]{43}$/.test(id) ? await this.#known(id) : { id: newSecret() };
   }
 
   /** Signs in under a new id, so that an id known to others before is not signed in (session fixation). */
-  signIn(visit: Visit, account: Account, query: string): Visit {
-    this.signOut(visit);
+  async signIn(visit: Visit, account: Account, query: string): Promise<Visit> {
+    const { signedIn, clock } = this.deps;
+    await this.signOut(visit);
     const id = newSecret();
-    this.#signedIn.set(id, {
+    await signedIn.add(id, {
       accountId: account.id,
       passwordHash: account.passwordHash ?? Buffer.of(),
-      since: momentNow(this.clock),
       signedInFor: query,
+      expiresMs: clock.now() + SIGNED_IN_MS,
     });
-    const [oldest] = this.#signedIn.keys();
-    if (this.#signedIn.size > SIGNED_IN_MAX && oldest !== undefined) this.#signedIn.delete(oldest);
     return { id, account, signedInFor: query };
   }
 
   /** Ends a sign-in that was for one request only. */
-  spend({ id }: Visit): void {
-    const signedIn = this.#signedIn.get(id);
-    if (signedIn) this.#signedIn.set(id, { ...signedIn, signedInFor: '' });
+  async spend({ id }: Visit): Promise<void> {
+    await this.deps.signedIn.spend(id);
   }
 
-  signOut({ id }: Visit): void {
-    this.#signedIn.delete(id);
+  async signOut({ id }: Visit): Promise<void> {
+    await this.deps.signedIn.remove(id);
   }
 
-  /** Returns the token of a form on the page of this request. */
-  formToken({ id }: Visit, query: string): string {
-    return createHmac('sha256', this.#key).update(`${id}\n${query}`).digest('base64url');
-  }
-
-  isFormToken(visit: Visit, query: string, given: string): boolean {
-    return isSameSecret(given, this.formToken(visit, query));
-  }
-
-  #known(id: string): Visit {
-    const signedIn = this.#signedIn.get(id);
-    if (!signedIn) return { id };
-    const account = this.accounts.find(signedIn.accountId);
+  async #known(id: string): Promise<Visit> {
+    const { accounts, signedIn, clock } = this.deps;
+    const found = await signedIn.find(clock.now(), id);
+    if (!found) return { id };
+    const account = await accounts.find(found.accountId);
     const isGood =
-      account?.passwordHash !== undefined &&
-      Buffer.from(account.passwordHash).equals(signedIn.passwordHash) &&
-      ageMs(this.clock, signedIn.since) < SIGNED_IN_MS;
-    if (isGood) return { id, account, signedInFor: signedIn.signedInFor };
-    this.#signedIn.delete(id);
+      account?.passwordHash !== undefined && Buffer.from(account.passwordHash).equals(found.passwordHash);
+    if (isGood) return { id, account, signedInFor: found.signedInFor };
+    await signedIn.remove(id);
     return { id };
   }
+}
+
+/** Returns the token of a form on the page of this request. Another site cannot make it, because it does not know the id (CSRF). */
+export function formTokenOf({ id }: Visit, query: string): string {
+  return createHmac('sha256', id).update(query).digest('base64url');
+}
+
+export function isFormToken(visit: Visit, query: string, given: string): boolean {
+  return isSameSecret(given, formTokenOf(visit, query));
 }

@@ -26,9 +26,9 @@ export class Previews {
   /** `program`: the compiled `render-process.js`. */
   constructor(clock: Clock, program = programUrl('service/previews/render-process.js')) {
     const markupBytes = ({ markup }: Html) => markup.length * 2;
-    this.text = new RenderedViews('text', new Renderer(clock, program), markupBytes);
-    this.table = new RenderedViews('table', new Renderer(clock, program), markupBytes);
-    this.thumbnail = new RenderedViews('thumbnail', new Renderer(clock, program), ({ length }) => length);
+    this.text = new RenderedViews(new Renderer('text', clock, program), markupBytes);
+    this.table = new RenderedViews(new Renderer('table', clock, program), markupBytes);
+    this.thumbnail = new RenderedViews(new Renderer('thumbnail', clock, program), ({ length }) => length);
   }
 
   /** Ends the processes. Running tasks fail. */
@@ -46,8 +46,7 @@ class RenderedViews<Kind extends RenderKind> {
   readonly #underWay = new SingleFlight<string, Result<Kind> | Unrendered>();
 
   constructor(
-    private readonly kind: Kind,
-    private readonly renderer: Renderer,
+    private readonly renderer: Renderer<Kind>,
     sizeOf: (result: Result<Kind>) => number,
   ) {
     this.#kept = new LRUCache({
@@ -80,7 +79,7 @@ class RenderedViews<Kind extends RenderKind> {
     load: () => Promise<Renderings[Kind]['task']>,
     signal: AbortSignal,
   ): Promise<Result<Kind> | Unrendered> {
-    const result = await this.renderer.run(this.kind, load, signal);
+    const result = await this.renderer.run(load, signal);
     if (result !== 'busy') this.#kept.set(key, { result });
     return result;
   }

@@ -23,24 +23,25 @@ export interface Renderings {
 
 export type RenderKind = keyof Renderings;
 
-/** A message to the process. It handles one task at a time, and answers with the result alone. */
-export type RenderRequest = {
-  [Kind in RenderKind]: { readonly kind: Kind; readonly task: Renderings[Kind]['task'] };
-}[RenderKind];
+type Render<Kind extends RenderKind> = (
+  task: Renderings[Kind]['task'],
+) => Renderings[Kind]['result'] | Promise<Renderings[Kind]['result']>;
 
-async function render(request: RenderRequest): Promise<Renderings[RenderKind]['result']> {
-  // Each library is loaded only in the process that needs it: libvips takes 25 MB, the highlighter 10 MB.
-  if (request.kind === 'thumbnail') {
-    const { renderThumbnail } = await import('../thumbnails/render.ts');
-    return renderThumbnail(Buffer.from(request.task.bytes), request.task.wanted);
-  }
-  if (request.kind === 'table') {
+/** Each library is loaded only in the process that needs it: libvips takes 25 MB, the highlighter 10 MB. */
+const LOADERS: { readonly [Kind in RenderKind]: () => Promise<Render<Kind>> } = {
+  async text() {
+    const { renderText } = await import('../links/web/text.ts');
+    return ({ name, text }) => renderText(name, text);
+  },
+  async table() {
     const { csvPage } = await import('./csv-page.ts');
-    return csvPage(request.task);
-  }
-  const { renderText } = await import('../links/web/text.ts');
-  return renderText(request.task.name, request.task.text);
-}
+    return csvPage;
+  },
+  async thumbnail() {
+    const { renderThumbnail } = await import('../thumbnails/render.ts');
+    return ({ bytes, wanted }) => renderThumbnail(Buffer.from(bytes), wanted);
+  },
+};
 
 /** Makes Linux end this process first when the machine runs out of memory. */
 function volunteerForOutOfMemory(): void {
@@ -55,5 +56,9 @@ volunteerForOutOfMemory();
 // A terminal and a service manager send signals to the whole group; the service ends this process when it ends itself.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
-process.on('message', async (request: RenderRequest) => process.send?.(await render(request)));
 process.on('disconnect', () => process.exit());
+// A cast, because `Renderer` starts the process for one kind, and sends it only tasks of that kind.
+const render = (await LOADERS[process.argv[2] as RenderKind]()) as (task: unknown) => unknown;
+// One task at a time, answered with its result alone. The first message says that the process is ready.
+process.on('message', async (task) => process.send?.(await render(task)));
+process.send?.('ready');

@@ -3,9 +3,12 @@ import { once } from 'node:events';
 import PQueue from 'p-queue';
 import type { Clock } from '../../util/clock.ts';
 import { waitAtMost } from '../../util/wait.ts';
-import type { Renderings, RenderKind, RenderRequest } from './render-process.ts';
+import type { Renderings, RenderKind } from './render-process.ts';
 
-/** Maximum duration of a task, in ms. A document or image that takes longer was crafted for that. */
+/**
+ * Maximum duration of a task, in ms, without the start of the process, which a busy machine delays. A document or image that
+ * takes longer was crafted for that.
+ */
 const TASK_MAX_MS = 10_000;
 /** Maximum number of waiting tasks; beyond it callers get an error that asks for a retry. */
 const WAITING_MAX = 32;
@@ -21,21 +24,23 @@ export type Unrendered = 'busy' | 'failed';
  * Renders untrusted documents and images in a separate process, one at a time. A hostile one neither blocks the
  * service's thread nor takes its memory, and is killed when it takes too long.
  */
-export class Renderer {
+export class Renderer<Kind extends RenderKind> {
   readonly #queue = new PQueue({ concurrency: 1 });
   #child: ChildProcess | undefined;
+  /** Resolves when the process has loaded what it needs; rejects when it ends before that. */
+  #ready: Promise<unknown> = Promise.resolve();
   #idle: AbortController | undefined;
   #isClosed = false;
 
   constructor(
+    private readonly kind: Kind,
     private readonly clock: Clock,
     /** The compiled `render-process.js`. */
     private readonly program: URL,
   ) {}
 
   /** Loads a task when its turn comes, and returns its result. Throws `signal`'s reason while it waits. */
-  async run<Kind extends RenderKind>(
-    kind: Kind,
+  async run(
     load: () => Promise<Renderings[Kind]['task']>,
     signal: AbortSignal,
   ): Promise<Renderings[Kind]['result'] | Unrendered> {
@@ -44,8 +49,7 @@ export class Renderer {
       signal.throwIfAborted();
       if (this.#isClosed) return 'failed';
       // A cast, because the process answers a task of a kind with a result of that kind.
-      const request = { kind, task: await load() } as RenderRequest;
-      return (await this.#ask(request)) as Renderings[Kind]['result'] | 'failed';
+      return (await this.#ask(await load())) as Renderings[Kind]['result'] | 'failed';
     });
   }
 
@@ -61,12 +65,13 @@ export class Renderer {
     this.#child = undefined;
   }
 
-  async #ask(request: RenderRequest): Promise<unknown> {
+  async #ask(task: Renderings[Kind]['task']): Promise<unknown> {
     this.#idle?.abort();
     const child = this.#child ?? this.#start();
     const ended = new AbortController();
     try {
-      const answer = this.#answer(child, request, ended.signal);
+      await this.#ready;
+      const answer = this.#answer(child, task, ended.signal);
       return await waitAtMost(this.clock, TASK_MAX_MS, answer, () => {
         throw new Error('the task took too long');
       });
@@ -79,16 +84,16 @@ export class Renderer {
     }
   }
 
-  async #answer(child: ChildProcess, request: RenderRequest, signal: AbortSignal): Promise<unknown> {
+  async #answer(child: ChildProcess, task: Renderings[Kind]['task'], signal: AbortSignal): Promise<unknown> {
     const answered = once(child, 'message', { signal });
     const gone = once(child, 'exit', { signal }).then(() => Promise.reject(new Error('the process ended')));
-    child.send(request);
+    child.send(task);
     const [result] = await Promise.race([answered, gone]);
     return result;
   }
 
   #start(): ChildProcess {
-    const child = fork(this.program, [], {
+    const child = fork(this.program, [this.kind], {
       // Without the service's environment, which may contain secrets.
       env: { MALLOC_ARENA_MAX: '2' },
       execArgv: [`--max-old-space-size=${HEAP_MAX_MB}`],
@@ -100,6 +105,11 @@ export class Renderer {
     child.unref();
     child.channel?.unref();
     this.#child = child;
+    const gone = once(child, 'exit').then(() => Promise.reject(new Error('the process ended at its start')));
+    this.#ready = Promise.race([once(child, 'message'), gone]);
+    // It may end when nobody waits any more.
+    this.#ready.catch(() => {});
+    gone.catch(() => {});
     return child;
   }
 

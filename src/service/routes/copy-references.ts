@@ -4,17 +4,17 @@ import { absolutePath, destination, readPath } from '../api/paths.ts';
 import { CREATE, LOOKUP, type RefusalTable } from '../api/refusals.ts';
 import { type Route, rpc } from '../api/route.ts';
 import { required, string } from '../api/schema.ts';
-import { itemAt, itemOf } from '../links/sharing.ts';
+import { itemAt, itemOf, ownerOf } from '../links/sharing.ts';
 
 const get = rpc({
   name: 'files/copy_reference/get',
   scope: 'files.content.write',
   argument: { path: required(readPath) },
   refusals: LOOKUP,
-  handle: (call) => {
+  handle: async (call) => {
     const { argument, caller, copyReferences, clock } = call;
-    const item = itemAt(call, caller, argument.path);
-    const { reference, expiresMs } = copyReferences.ofItem(clock.now(), caller.account.id, item.id);
+    const item = await itemAt(call, caller, argument.path);
+    const { reference, expiresMs } = await copyReferences.ofItem(clock.now(), caller.account.id, item.id);
     return { metadata: metadata(item), copy_reference: reference, expires: wireTime(expiresMs) };
   },
 });
@@ -42,11 +42,12 @@ const save = rpc({
   argument: { copy_reference: required(string()), path: required(absolutePath) },
   refusals: SAVE,
   handle: async (call) => {
-    const { argument, caller, copyReferences, storage, clock, accountWithId } = call;
+    const { argument, caller, copyReferences, storage, clock } = call;
     const { namespace } = caller.account;
-    const found = copyReferences.find(clock.now(), argument.copy_reference);
+    const found = await copyReferences.find(clock.now(), argument.copy_reference);
     if (!found) throw refused(failure('invalid_copy_reference'));
-    const source = itemOf(call, accountWithId(found.accountId), found.itemId);
+    const account = await ownerOf(call, found);
+    const source = account && (await itemOf(call, account, found.itemId));
     if (!source) throw refused(failure('not_found'));
     const path = destination(argument.path, namespace);
     if (found.accountId === caller.account.id) {
@@ -62,7 +63,11 @@ const save = rpc({
       strictConflict: true,
       clientModifiedMs,
     } as const;
-    const body = { bytes: storage.read(source, undefined), maxBytes: sizeBytes, contentHash };
+    const body = {
+      bytes: storage.read(account.namespace, source, undefined),
+      maxBytes: sizeBytes,
+      contentHash,
+    };
     return { metadata: metadata(await storage.upload(namespace, commit, body, { refusedBytes: 'dropped' })) };
   },
 });

@@ -7,7 +7,6 @@ import { download, type Route } from '../api/route.ts';
 import { optional, required } from '../api/schema.ts';
 import { fileContent, readableFile } from '../content/file-content.ts';
 import { folderZip } from '../content/folder-zip.ts';
-import { StorageError } from '../storage/storage.ts';
 
 /** Downloads one revision, current or named, so that a later write does not mix in. */
 const downloadFile = download({
@@ -15,13 +14,13 @@ const downloadFile = download({
   scope: 'files.content.read',
   argument: { path: required(readPath), rev: optional(rev) },
   refusals: LOOKUP,
-  handle: (call) => {
+  handle: async (call) => {
     const { argument, caller, storage } = call;
     const { namespace } = caller.account;
     // `rev` is the old form of `path: "rev:…"`, and takes precedence.
     const address = argument.rev ? `rev:${argument.rev}` : exceptRoot(argument.path, namespace);
-    const file = readableFile(storage.stat(namespace, address, false));
-    return fileContent(call, file, fileMetadata(file));
+    const file = readableFile(await storage.stat(namespace, address, false));
+    return fileContent(call, { namespace, file }, fileMetadata(file));
   },
 });
 
@@ -31,14 +30,12 @@ const downloadZip = download({
   scope: 'files.content.read',
   argument: { path: required(readPath) },
   refusals: LOOKUP,
-  handle: ({ argument, caller, storage, clock }) => {
+  handle: async ({ argument, caller, storage, clock }) => {
     const { namespace } = caller.account;
-    const folder = storage.stat(namespace, exceptRoot(argument.path, namespace), false);
-    if (folder.kind === 'file') throw new StorageError({ kind: 'lookup', tag: 'not_folder' });
-    if (folder.kind === 'deleted') throw new StorageError({ kind: 'lookup', tag: 'not_found' });
-    const zip = folderZip(storage, namespace, folder, clock.now());
+    const zip = await folderZip(storage, namespace, exceptRoot(argument.path, namespace), clock.now());
     if (typeof zip === 'string') throw refused(failure(zip));
-    return { ...zip, type: ZIP_TYPE, result: { metadata: folderMetadata(folder) } };
+    const { folder, ...content } = zip;
+    return { ...content, type: ZIP_TYPE, result: { metadata: folderMetadata(folder) } };
   },
 });
 

@@ -48,12 +48,12 @@ const alphaGetMetadata = rpc({
   },
 });
 
-function metadataAt(
+async function metadataAt(
   { caller, storage }: ApiCall<ApiCaller>,
   argument: StructOf<typeof metadataArgument>,
-): Metadata {
+): Promise<Metadata> {
   const { namespace } = caller.account;
-  const item = storage.stat(namespace, exceptRoot(argument.path, namespace), argument.include_deleted);
+  const item = await storage.stat(namespace, exceptRoot(argument.path, namespace), argument.include_deleted);
   return metadata(item, {
     explicitMembers: argument.include_has_explicit_shared_members,
     restorable: false,
@@ -90,7 +90,7 @@ const listFolder = openRpc('app-or-user', {
   handle: async (call) => {
     const { argument, storage } = call;
     const { owner, scope, opened } = await listed(call, argument);
-    const page = storage.list(owner, scope, argument.limit);
+    const page = await storage.list(owner, scope, argument.limit);
     const asked = askedBy(argument);
     return opened ? linkPage(page, opened.link.token, asked) : listing(page, asked);
   },
@@ -103,7 +103,7 @@ const latestCursor = rpc({
   refusals: LOOKUP,
   handle: async (call) => {
     const { owner, scope, opened } = await listed(call, call.argument);
-    const cursor = call.storage.latestCursor(owner, scope, call.argument.limit);
+    const cursor = await call.storage.latestCursor(owner, scope, call.argument.limit);
     const ofLink = opened ? linkCursor(opened.link.token, cursor) : cursor;
     return { cursor: withAsked(ofLink, askedBy(call.argument)) };
   },
@@ -115,10 +115,10 @@ const listContinue = openRpc('app-or-user', {
   scope: 'files.metadata.read',
   argument: { cursor: required(string({ minLength: 1 })) },
   refusals: LISTING,
-  handle: (call) => {
+  handle: async (call) => {
     const { inner, asked } = askedIn(call.argument.cursor);
-    const inLink = linkContinue(call, inner, asked);
-    return inLink ?? listing(call.storage.listContinue(userIn(call).owner, inner), asked);
+    const inLink = await linkContinue(call, inner, asked);
+    return inLink ?? listing(await call.storage.listContinue(userIn(call).owner, inner), asked);
   },
 });
 

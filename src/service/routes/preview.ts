@@ -4,9 +4,8 @@ import { exceptRoot, readPath, rev } from '../api/paths.ts';
 import { LOOKUP } from '../api/refusals.ts';
 import { type ApiCall, type ApiCaller, download, type MadeContent, type Route } from '../api/route.ts';
 import { optional, required } from '../api/schema.ts';
-import { readableFile } from '../content/file-content.ts';
+import { type ReadableFile, readableFile } from '../content/file-content.ts';
 import { textOf } from '../content/file-text.ts';
-import type { StoredFile } from '../storage/storage.ts';
 
 /** Maximum size of the beginning of a table that is read, in bytes. */
 const TABLE_MAX_BYTES = 1024 * 1024;
@@ -27,40 +26,49 @@ const preview = download({
     const { argument, caller, storage } = call;
     const { namespace } = caller.account;
     const address = argument.rev ? `rev:${argument.rev}` : exceptRoot(argument.path, namespace);
-    const file = readableFile(storage.stat(namespace, address, false));
+    const file = readableFile(await storage.stat(namespace, address, false));
     const render = RENDERERS[/\.([^.]*)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''];
     if (!render) throw refused(failure('unsupported_extension'));
-    return { ...(await render(call, file)), result: fileMetadata(file) };
+    return { ...(await render(call, { namespace, file })), result: fileMetadata(file) };
   },
 });
 
 export const PREVIEW_ROUTES: readonly Route[] = [preview];
 
 const RENDERERS: Readonly<
-  Record<string, ((call: ApiCall<ApiCaller>, file: StoredFile) => Promise<Rendition>) | undefined>
+  Record<string, ((call: ApiCall<ApiCaller>, file: ReadableFile) => Promise<Rendition>) | undefined>
 > = { ai: pdfInside, csv: tablePage };
 
 /**
  * Returns the PDF in an Illustrator file: Illustrator saves a PDF with its own data added; only files from before 2000
  * are PostScript.
  */
-async function pdfInside({ storage }: ApiCall<ApiCaller>, file: StoredFile): Promise<Rendition> {
+async function pdfInside(
+  { storage }: ApiCall<ApiCaller>,
+  { namespace, file }: ReadableFile,
+): Promise<Rendition> {
   const mark = '%PDF-';
   const beginning: Uint8Array[] = [];
-  for await (const chunk of storage.read(file, { start: 0, end: mark.length })) beginning.push(chunk);
+  for await (const chunk of storage.read(namespace, file, { start: 0, end: mark.length }))
+    beginning.push(chunk);
   if (Buffer.concat(beginning).toString('latin1') !== mark) throw refused(failure('unsupported_content'));
-  const bytes = storage.read(file, undefined, { lent: true });
+  const bytes = storage.read(namespace, file, undefined, { lent: true });
   return { type: 'application/pdf', sizeBytes: file.sizeBytes, bytes };
 }
 
 async function tablePage(
   { storage, previews, signal }: ApiCall<ApiCaller>,
-  file: StoredFile,
+  shown: ReadableFile,
 ): Promise<Rendition> {
-  const beginning = await textOf(storage, file, TABLE_MAX_BYTES);
+  const beginning = await textOf(storage, shown, TABLE_MAX_BYTES);
   if (!beginning) throw refused(failure('unsupported_content'));
+  const { namespace, file } = shown;
   const { name } = file;
-  const page = await previews.table.of(`${file.rev} ${name}`, async () => ({ name, ...beginning }), signal);
+  const page = await previews.table.of(
+    `${namespace} ${file.rev} ${name}`,
+    async () => ({ name, ...beginning }),
+    signal,
+  );
   if (page === 'busy') throw refused(failure('in_progress'));
   if (page === 'failed') throw refused(failure('unsupported_content'));
   const bytes = Buffer.from(page.markup);

@@ -4,7 +4,7 @@ import { absolutePath, destination } from '../api/paths.ts';
 import { CREATE, failureOf, type RefusalTable } from '../api/refusals.ts';
 import { type ApiCall, type ApiCaller, type Route, rpc } from '../api/route.ts';
 import { required, string } from '../api/schema.ts';
-import type { JobResult } from '../jobs/jobs.ts';
+import type { JobResult } from '../jobs/job-rows.ts';
 import { DownloadFailed, webUrl } from '../save-url/web-files.ts';
 import { type Commit, StorageError } from '../storage/storage.ts';
 import { checkRoute, launch } from './jobs.ts';
@@ -74,6 +74,6 @@ function failureFor(error: unknown): WireFailure | undefined {
  * is checked.
  */
 async function roomOf({ caller, storage, freeBytes }: ApiCall<ApiCaller>): Promise<number> {
-  const { limitBytes, usedBytes } = storage.usage(caller.account.namespace);
+  const { limitBytes, usedBytes } = await storage.usage(caller.account.namespace);
   return Math.max(0, Math.min(FILE_MAX_BYTES, limitBytes - usedBytes, await freeBytes()));
 }

@@ -5,9 +5,9 @@ import { LOOKUP, NO_REFUSALS } from '../api/refusals.ts';
 import { type ApiCall, type ApiCaller, type Route, rpc } from '../api/route.ts';
 import { boolean, optional, required, string, union, withDefault } from '../api/schema.ts';
 import type { ServiceDeps } from '../deps.ts';
-import type { Link } from '../links/links.ts';
-import { foldersAbove, isExpired, itemAt, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
-import { StorageError, type Stored } from '../storage/storage.ts';
+import { isExpired, type Link } from '../links/links.ts';
+import { itemAt, itemsOf, itemWithFolders, linkMetadata, type OpenLink } from '../links/sharing.ts';
+import { StorageError } from '../storage/storage.ts';
 
 /** The first version: an existing link is the result instead of an error. */
 const createLink = rpc({
@@ -21,21 +21,16 @@ const createLink = rpc({
     pending_upload: optional(union({ file: null, folder: null })),
   },
   refusals: LOOKUP,
-  handle: (call) => {
+  handle: async (call) => {
     const { argument, caller, links, clock } = call;
-    const item = itemAt(call, caller, argument.path);
-    const existing = links.ofItem(caller.account.id, item.id);
-    const isOver = existing !== undefined && isExpired(existing, clock.now());
-    if (isOver) links.remove(existing.token);
-    const link =
-      (isOver ? undefined : existing) ??
-      links.add({
-        accountId: caller.account.id,
-        itemId: item.id,
-        itemKind: item.kind,
-        visibility: 'public',
-        allowDownload: true,
-      });
+    const item = await itemAt(call, caller, argument.path);
+    const { link } = await links.add(clock.now(), {
+      accountId: caller.account.id,
+      itemId: item.id,
+      itemKind: item.kind,
+      visibility: 'public',
+      allowDownload: true,
+    });
     return pathLink(call, { link, account: caller.account, item });
   },
 });
@@ -49,26 +44,26 @@ const getLinks = rpc({
   scope: 'sharing.read',
   argument: { path: optional(string()) },
   refusals: NO_REFUSALS,
-  handle: (call) => {
-    const { argument, caller, links } = call;
+  handle: async (call) => {
+    const { argument, caller, links, clock } = call;
     const accountId = caller.account.id;
     const found = argument.path
-      ? linkedItems(call, argument.path).flatMap((item) => links.ofItem(accountId, item.id) ?? [])
-      : links.ofAccount(accountId, 0, LINKS_MAX);
-    return { links: found.flatMap((link) => openPathLink(call, link)) };
+      ? await links.ofItems(accountId, await linkedIds(call, argument.path))
+      : await links.ofAccount(accountId, 0, LINKS_MAX);
+    const current = found.filter((link) => !isExpired(link, clock.now()));
+    return { links: await openPathLinks(call, current) };
   },
 });
 
 export const SHARING_V1_ROUTES: readonly Route[] = [createLink, getLinks];
 
 /**
- * Returns the item at `path` and the folders above it; empty if nothing is there, because GetSharedLinksError has no
+ * Returns the ids of the item at `path` and of the folders above it; empty if nothing is there, because GetSharedLinksError has no
  * member for that.
  */
-function linkedItems(call: ApiCall<ApiCaller>, path: string): readonly Stored[] {
+async function linkedIds(call: ApiCall<ApiCaller>, path: string): Promise<readonly string[]> {
   try {
-    const item = itemAt(call, call.caller, path);
-    return [item, ...foldersAbove(call, call.caller, item)];
+    return (await itemWithFolders(call, call.caller, path)).map(({ id }) => id);
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
     if (error.refusal.tag === 'malformed_path') throw refused(failure('path'));
@@ -76,10 +71,18 @@ function linkedItems(call: ApiCall<ApiCaller>, path: string): readonly Stored[] 
   }
 }
 
-function openPathLink(call: ApiCall<ApiCaller>, link: Link): object[] {
+/** Returns the links whose item exists. */
+async function openPathLinks(call: ApiCall<ApiCaller>, links: readonly Link[]): Promise<object[]> {
   const { account } = call.caller;
-  const item = isExpired(link, call.clock.now()) ? undefined : itemOf(call, account, link.itemId);
-  return item ? [{ '.tag': 'path', ...pathLink(call, { link, account, item }) }] : [];
+  const items = await itemsOf(
+    call,
+    account,
+    links.map(({ itemId }) => itemId),
+  );
+  return links.flatMap((link, index) => {
+    const item = items[index];
+    return item ? [{ '.tag': 'path', ...pathLink(call, { link, account, item }) }] : [];
+  });
 }
 
 /** Returns PathLinkMetadata. Its Visibility has no member for a link that admits nobody. */

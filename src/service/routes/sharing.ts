@@ -8,9 +8,9 @@ import { boolean, integer, list, optional, required, string, union, withDefault 
 import { fileContent } from '../content/file-content.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { accessLink, LINK_REFUSALS, linkFields, ownLink } from '../links/access.ts';
-import type { Link } from '../links/links.ts';
+import { isExpired, type Link } from '../links/links.ts';
 import { linkSettings, modifiedLink, type WantedLink, wantedLink } from '../links/settings.ts';
-import { foldersAbove, isExpired, itemAt, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
+import { itemAt, itemOf, itemsOf, itemWithFolders, linkMetadata, type OpenLink } from '../links/sharing.ts';
 
 /** Creates a link. An item has one link; creating a second is an error that contains the first. */
 const createLink = rpc({
@@ -22,12 +22,8 @@ const createLink = rpc({
     const { argument, caller, links, clock } = call;
     const wanted = wantedLink(argument.settings, clock.now());
     const passwordHash = wanted.password === undefined ? undefined : await hashOfPassword(wanted.password);
-    // No `await` from here to the insertion, so that two calls cannot both find no link.
-    const item = itemAt(call, caller, argument.path);
-    const existing = links.ofItem(caller.account.id, item.id);
-    if (existing && isExpired(existing, clock.now())) links.remove(existing.token);
-    else if (existing) throw alreadyExists(call, { link: existing, account: caller.account, item }, wanted);
-    const link = links.add({
+    const item = await itemAt(call, caller, argument.path);
+    const { link, isNew } = await links.add(clock.now(), {
       accountId: caller.account.id,
       itemId: item.id,
       itemKind: item.kind,
@@ -36,7 +32,9 @@ const createLink = rpc({
       ...(passwordHash && { passwordHash }),
       ...(wanted.expiresMs !== undefined && { expiresMs: wanted.expiresMs }),
     });
-    return linkMetadata(call, { link, account: caller.account, item }, true);
+    const opened = { link, account: caller.account, item };
+    if (!isNew) throw alreadyExists(call, opened, wanted);
+    return linkMetadata(call, opened, true);
   },
 });
 
@@ -53,13 +51,17 @@ const listLinks = rpc({
     direct_only: withDefault(boolean, false),
   },
   refusals: LOOKUP,
-  handle: (call) => {
+  handle: async (call) => {
     const { argument, caller } = call;
-    if (argument.path === undefined) return allLinks(call, caller, argument.cursor);
-    const item = itemAt(call, caller, argument.path);
-    const items = argument.direct_only ? [item] : [item, ...foldersAbove(call, caller, item)];
-    const links = items.flatMap((one) => call.links.ofItem(caller.account.id, one.id) ?? []);
-    return { links: existingLinks(call, caller, links), has_more: false };
+    if (argument.path === undefined) return await allLinks(call, caller, argument.cursor);
+    const items = argument.direct_only
+      ? [await itemAt(call, caller, argument.path)]
+      : await itemWithFolders(call, caller, argument.path);
+    const links = await call.links.ofItems(
+      caller.account.id,
+      items.map(({ id }) => id),
+    );
+    return { links: await existingLinks(call, caller, links), has_more: false };
   },
 });
 
@@ -69,8 +71,9 @@ const revokeLink = rpc({
   scope: 'sharing.write',
   argument: { url: required(string()) },
   refusals: NO_REFUSALS,
-  handle: (call) => {
-    call.links.remove(ownLink(call, call.argument.url, 'shared_link_malformed').token);
+  handle: async (call) => {
+    const { token } = await ownLink(call, call.argument.url, 'shared_link_malformed');
+    await call.links.remove(token);
     return null;
   },
 });
@@ -87,20 +90,20 @@ const modifyLink = rpc({
   refusals: NO_REFUSALS,
   handle: async (call) => {
     const { argument, caller, links, clock } = call;
-    const { token } = ownLink(call, argument.url, 'shared_link_not_found');
+    const { token, itemId } = await ownLink(call, argument.url, 'shared_link_not_found');
     const password = argument.settings.link_password;
     const passwordHash = password ? await hashOfPassword(password) : undefined;
-    // Looked up again after the wait, and changed without another one.
-    const link = links.withToken(token);
-    const item = link && !isExpired(link, clock.now()) && itemOf(call, caller.account, link.itemId);
-    if (!link || !item) throw refused(failure('shared_link_not_found'));
-    const wanted = modifiedLink(link, argument.settings, {
-      removeExpiration: argument.remove_expiration,
-      nowMs: clock.now(),
-      passwordHash,
-    });
-    links.change(wanted);
-    return linkMetadata(call, { link: wanted, account: caller.account, item }, true);
+    const item = await itemOf(call, caller.account, itemId);
+    // Decides by the link as it is after the waits.
+    const changed = (current: Link): Link => {
+      const nowMs = clock.now();
+      if (isExpired(current, nowMs)) throw refused(failure('shared_link_not_found'));
+      const removeExpiration = argument.remove_expiration;
+      return modifiedLink(current, argument.settings, { removeExpiration, nowMs, passwordHash });
+    };
+    const link = item && (await links.change(token, changed));
+    if (!link) throw refused(failure('shared_link_not_found'));
+    return linkMetadata(call, { link, account: caller.account, item }, true);
   },
 });
 
@@ -124,10 +127,14 @@ const linkFile = openDownload({
   refusals: LINK_REFUSALS,
   handle: async (call) => {
     const opened = await accessLink(call, call.argument);
-    const { item, link, isOwner } = opened;
+    const { item, link, account, isOwner } = opened;
     if (item.kind === 'folder') throw refused(failure('shared_link_is_directory'));
     if (!isOwner && !link.allowDownload) throw refused(failure('shared_link_access_denied'));
-    return fileContent(call, item, linkMetadata(call, opened, isOwner));
+    return fileContent(
+      call,
+      { namespace: account.namespace, file: item },
+      linkMetadata(call, opened, isOwner),
+    );
   },
 });
 
@@ -174,24 +181,34 @@ export const SHARING_ROUTES: readonly Route[] = [
 ];
 
 /** Returns the links that have not expired and whose item exists. */
-function existingLinks(
+async function existingLinks(
   deps: ServiceDeps,
   { account }: ApiCaller,
   links: readonly Link[],
-): ListSharedLinksResult['links'] {
+): Promise<ListSharedLinksResult['links']> {
   const nowMs = deps.clock.now();
-  return links.flatMap((link) => {
-    const item = isExpired(link, nowMs) ? undefined : itemOf(deps, account, link.itemId);
+  const current = links.filter((link) => !isExpired(link, nowMs));
+  const items = await itemsOf(
+    deps,
+    account,
+    current.map(({ itemId }) => itemId),
+  );
+  return current.flatMap((link, index) => {
+    const item = items[index];
     return item ? [linkMetadata(deps, { link, account, item }, true)] : [];
   });
 }
 
-function allLinks(deps: ServiceDeps, caller: ApiCaller, cursor: string | undefined): ListSharedLinksResult {
+async function allLinks(
+  deps: ServiceDeps,
+  caller: ApiCaller,
+  cursor: string | undefined,
+): Promise<ListSharedLinksResult> {
   if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) throw refused(failure('reset'));
-  const links = deps.links.ofAccount(caller.account.id, Number(cursor ?? 0), LINKS_PER_PAGE);
+  const links = await deps.links.ofAccount(caller.account.id, Number(cursor ?? 0), LINKS_PER_PAGE);
   const last = links.at(-1);
   return {
-    links: existingLinks(deps, caller, links),
+    links: await existingLinks(deps, caller, links),
     has_more: links.length === LINKS_PER_PAGE,
     ...(last && links.length === LINKS_PER_PAGE && { cursor: String(last.sequence) }),
   };

@@ -1,11 +1,11 @@
 import { failure, refused } from '../api/failures.ts';
 import { absolutePath, itemAddress } from '../api/paths.ts';
 import { LOOKUP } from '../api/refusals.ts';
-import { type ApiCall, type ApiCaller, type Route, rpc } from '../api/route.ts';
+import { type Route, rpc } from '../api/route.ts';
 import { list, required, type Schema, string } from '../api/schema.ts';
+import type { Tags } from '../directory/tags.ts';
 import { itemAt } from '../links/sharing.ts';
-import type { Tags } from '../registry/tags.ts';
-import type { Stored } from '../storage/storage.ts';
+import { StorageError } from '../storage/storage.ts';
 
 /** TagText, which is stored in lower case. */
 const tagText: Schema<string> = (value) =>
@@ -18,29 +18,29 @@ const tagText: Schema<string> = (value) =>
 /** A function that changes one tag of one item; `run` returns the tag of its refusal. */
 function change(
   name: string,
-  run: (tags: Tags, ...tag: Parameters<Tags['add']>) => string | undefined,
+  run: (tags: Tags, ...tag: Parameters<Tags['add']>) => Promise<string | undefined>,
 ): Route {
   return rpc({
     name,
     scope: 'files.metadata.write',
     argument: { path: required(absolutePath), tag_text: required(tagText) },
     refusals: LOOKUP,
-    handle: (call) => {
+    handle: async (call) => {
       const { argument, caller, tags } = call;
-      const { id } = tagged(call, argument.path);
-      const refusal = run(tags, caller.account.id, id, argument.tag_text);
+      const { id } = await itemAt(call, caller, itemAddress(argument.path, caller.account.namespace));
+      const refusal = await run(tags, caller.account.id, id, argument.tag_text);
       if (refusal !== undefined) throw refused(failure(refusal));
       return null;
     },
   });
 }
 
-const add = change('files/tags/add', (tags, ...tag) =>
-  tags.add(...tag) === 'too-many' ? 'too_many_tags' : undefined,
+const add = change('files/tags/add', async (tags, ...tag) =>
+  (await tags.add(...tag)) === 'too-many' ? 'too_many_tags' : undefined,
 );
 
-const remove = change('files/tags/remove', (tags, ...tag) =>
-  tags.remove(...tag) ? undefined : 'tag_not_present',
+const remove = change('files/tags/remove', async (tags, ...tag) =>
+  (await tags.remove(...tag)) ? undefined : 'tag_not_present',
 );
 
 const PATHS_MAX = 1000;
@@ -51,20 +51,20 @@ const get = rpc({
   scope: 'files.metadata.read',
   argument: { paths: required(list(absolutePath, { max: PATHS_MAX })) },
   refusals: LOOKUP,
-  handle: (call) => {
-    const { argument, caller, tags } = call;
-    const paths_to_tags = argument.paths.map((path) => ({
-      path,
-      tags: tags
-        .of(caller.account.id, tagged(call, path).id)
-        .map((tag_text) => ({ '.tag': 'user_generated_tag', tag_text })),
+  handle: async ({ argument, caller, storage, tags }) => {
+    const { id, namespace } = caller.account;
+    const addresses = argument.paths.map((path) => itemAddress(path, namespace));
+    const items = await storage.statAll(namespace, addresses);
+    const ids = items.map((item) => {
+      if (item instanceof StorageError) throw item;
+      return item.id;
+    });
+    const paths_to_tags = (await tags.of(id, ids)).map((texts, index) => ({
+      path: argument.paths[index],
+      tags: texts.map((tag_text) => ({ '.tag': 'user_generated_tag', tag_text })),
     }));
     return { paths_to_tags };
   },
 });
 
 export const TAG_ROUTES: readonly Route[] = [add, remove, get];
-
-function tagged(call: ApiCall<ApiCaller>, path: string): Stored {
-  return itemAt(call, call.caller, itemAddress(path, call.caller.account.namespace));
-}

@@ -17,12 +17,12 @@ const temporaryLink = rpc({
   scope: 'files.content.read',
   argument: { path: required(readPath) },
   refusals: LOOKUP,
-  handle: ({ argument, caller: { account }, storage, temporaryLinks, clock, contentUrl }) => {
+  handle: async ({ argument, caller: { account }, storage, temporaryLinks, clock, contentUrl }) => {
     const address = exceptRoot(argument.path, account.namespace);
-    const file = readableFile(storage.stat(account.namespace, address, false));
+    const file = readableFile(await storage.stat(account.namespace, address, false));
     const nowMs = clock.now();
     const target = { kind: 'download', accountId: account.id, rev: file.rev } as const;
-    const secret = temporaryLinks.add(target, nowMs + LINK_SECONDS * 1000);
+    const secret = await temporaryLinks.add(target, nowMs + LINK_SECONDS * 1000);
     return { metadata: fileMetadata(file), link: downloadUrl(contentUrl(), secret) };
   },
 });
@@ -43,11 +43,11 @@ const temporaryUploadLink = rpc({
     duration: withDefault(number({ min: UPLOAD_LINK_SECONDS_MIN, max: LINK_SECONDS }), LINK_SECONDS),
   },
   refusals: NO_REFUSALS,
-  handle: ({ argument, caller, temporaryLinks, clock, contentUrl }) => {
+  handle: async ({ argument, caller, temporaryLinks, clock, contentUrl }) => {
     const nowMs = clock.now();
     const { id: accountId, namespace } = caller.account;
     const target = { kind: 'upload', accountId, namespace, commit: argument.commit_info } as const;
-    const secret = temporaryLinks.add(target, nowMs + argument.duration * 1000);
+    const secret = await temporaryLinks.add(target, nowMs + argument.duration * 1000);
     return { link: uploadUrl(contentUrl(), secret) };
   },
 });

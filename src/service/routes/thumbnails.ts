@@ -15,7 +15,7 @@ import {
   union,
   withDefault,
 } from '../api/schema.ts';
-import { readableFile } from '../content/file-content.ts';
+import { type ReadableFile, readableFile } from '../content/file-content.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { accessLink } from '../links/access.ts';
 import { linkMetadata } from '../links/sharing.ts';
@@ -71,11 +71,11 @@ const thumbnail = openDownload({
   handle: async (call) => {
     const { argument } = call;
     const wanted = wantedOf(argument);
-    const { file, result } =
+    const { source, result } =
       'link' in argument.resource
         ? await linkedFile(call, argument.resource.link)
-        : ownFile(call, userIn(call), argument.resource.path);
-    const made = await imageOf(call, file, wanted);
+        : await ownFile(call, userIn(call), argument.resource.path);
+    const made = await imageOf(call, source, wanted);
     return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: only(made) };
   },
 });
@@ -88,9 +88,9 @@ const thumbnailV1 = download({
   refusals: LOOKUP,
   handle: async (call) => {
     const { argument, caller } = call;
-    const { file } = ownFile(call, caller, argument.path);
-    const made = await imageOf(call, file, wantedOf(argument));
-    const result = fileMetadata(file);
+    const { source } = await ownFile(call, caller, argument.path);
+    const made = await imageOf(call, source, wantedOf(argument));
+    const result = fileMetadata(source.file);
     return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: only(made) };
   },
 });
@@ -135,8 +135,8 @@ async function batchThumbnail(
   entry: StructOf<typeof imageFields> & { readonly path: string },
 ): Promise<BatchThumbnail | WireFailure> {
   try {
-    const { file } = ownFile(call, call.caller, entry.path);
-    return { file, image: await imageOf(call, file, wantedOf(entry)) };
+    const { source } = await ownFile(call, call.caller, entry.path);
+    return { file: source.file, image: await imageOf(call, source, wantedOf(entry)) };
   } catch (error) {
     if (error instanceof ApiRefusal && error.status === 409) return error.failure;
     const known = error instanceof StorageError ? failureOf(error, LOOKUP) : undefined;
@@ -156,22 +156,23 @@ function batchResult(made: BatchThumbnail | WireFailure): object {
 const RETRY_SECONDS = 5;
 
 /** Returns the thumbnail. Throws ThumbnailError's members, and 429. */
-async function imageOf(call: ApiCall<unknown>, file: StoredFile, wanted: Wanted): Promise<Uint8Array> {
-  const made = await thumbnailOf(call, file, wanted, call.signal);
+async function imageOf(call: ApiCall<unknown>, source: ReadableFile, wanted: Wanted): Promise<Uint8Array> {
+  const made = await thumbnailOf(call, source, wanted, call.signal);
   if (made === 'busy') throw tooManyRequests(RETRY_SECONDS);
   if (typeof made === 'string') throw refused(failure(made));
   return made;
 }
 
 interface Source {
-  readonly file: StoredFile;
+  readonly source: ReadableFile;
   /** PreviewResult. */
   readonly result: object;
 }
 
-function ownFile({ storage }: ServiceDeps, { account }: ApiCaller, path: string): Source {
-  const file = readableFile(storage.stat(account.namespace, exceptRoot(path, account.namespace), false));
-  return { file, result: { file_metadata: fileMetadata(file) } };
+async function ownFile({ storage }: ServiceDeps, { account }: ApiCaller, path: string): Promise<Source> {
+  const { namespace } = account;
+  const file = readableFile(await storage.stat(namespace, exceptRoot(path, namespace), false));
+  return { source: { namespace, file }, result: { file_metadata: fileMetadata(file) } };
 }
 
 /** Returns the linked file. `path` of ThumbnailV2Error is only for the caller's own files. */
@@ -183,7 +184,8 @@ async function linkedFile(
     const opened = await accessLink(call, { url, path, link_password: password });
     const file = readableFile(opened.item);
     const { url: fileUrl, id, path_lower } = linkMetadata(call, opened, opened.isOwner);
-    return { file, result: { link_metadata: { url: fileUrl, id, path: path_lower, rev: file.rev } } };
+    const source = { namespace: opened.account.namespace, file };
+    return { source, result: { link_metadata: { url: fileUrl, id, path: path_lower, rev: file.rev } } };
   } catch (error) {
     if (error instanceof StorageError) throw refused(failure('not_found'));
     const tag = error instanceof ApiRefusal ? error.failure.tags[0] : undefined;

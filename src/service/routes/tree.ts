@@ -98,11 +98,11 @@ const listRevisions = rpc({
     include_restorable_info: withDefault(boolean, false),
   },
   refusals: REVISIONS,
-  handle: ({ argument, caller, storage }) => {
+  handle: async ({ argument, caller, storage }) => {
     const { namespace } = caller.account;
     const { mode, limit, before_rev: beforeRev } = argument;
     if (mode.tag === 'id' && beforeRev !== undefined) throw refused(failure('before_rev_not_supported'));
-    const page = storage.revisions(namespace, itemAddress(argument.path, namespace), {
+    const page = await storage.revisions(namespace, itemAddress(argument.path, namespace), {
       by: mode.tag,
       limit,
       ...(beforeRev !== undefined && { beforeRev }),

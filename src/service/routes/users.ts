@@ -56,8 +56,8 @@ const account = rpc({
   scope: 'sharing.read',
   argument: { account_id: required(accountId) },
   refusals: NO_REFUSALS,
-  handle: ({ argument, accounts, caller }) => {
-    const found = accounts.find(argument.account_id);
+  handle: async ({ argument, accounts, caller }) => {
+    const found = await accounts.find(argument.account_id);
     if (!found) throw refused(failure('no_account'));
     return basicAccount(found, caller.account);
   },
@@ -71,12 +71,13 @@ const accountBatch = rpc({
   scope: 'sharing.read',
   argument: { account_ids: required(list(accountId, { min: 1, max: ACCOUNTS_MAX })) },
   refusals: NO_REFUSALS,
-  handle: ({ argument, accounts, caller }) =>
-    argument.account_ids.map((id) => {
-      const found = accounts.find(id);
-      if (!found) throw refused(failure('no_account', { no_account: id }));
-      return basicAccount(found, caller.account);
-    }),
+  handle: async ({ argument, accounts, caller }) => {
+    const found = await accounts.findAll(argument.account_ids);
+    return found.map((one, index) => {
+      if (!one) throw refused(failure('no_account', { no_account: argument.account_ids[index] }));
+      return basicAccount(one, caller.account);
+    });
+  },
 });
 
 /** UserFeature. None is supported. */
@@ -107,7 +108,7 @@ const spaceUsage = rpc({
   argument: {},
   refusals: NO_REFUSALS,
   handle: async ({ caller, storage, freeBytes }) => {
-    const { usedBytes, limitBytes } = storage.usage(caller.account.namespace);
+    const { usedBytes, limitBytes } = await storage.usage(caller.account.namespace);
     // More than the disk can hold would let a copy fail in the middle.
     const allocated = Math.max(usedBytes, Math.min(limitBytes, usedBytes + (await freeBytes())));
     if (!caller.account.team) return { used: usedBytes, allocation: { '.tag': 'individual', allocated } };
@@ -148,8 +149,8 @@ const revokeToken = rpc({
   scope: undefined,
   argument: {},
   refusals: NO_REFUSALS,
-  handle: ({ caller, tokens }) => {
-    tokens.revoke(caller.token);
+  handle: async ({ caller, tokens }) => {
+    await tokens.revoke(caller.token);
     return null;
   },
 });

@@ -112,7 +112,7 @@ async function passesOf(
   if (whole === '' || rarest?.items === 0) return [exactly];
   const scope = { path: search.path, deleted: search.status === 'deleted' };
   const allRanks = [2, 1, 0];
-  if (storage.countBelow(namespace, scope, COMMON) < (rarest?.items ?? COMMON))
+  if ((await storage.countBelow(namespace, scope, COMMON)) < (rarest?.items ?? COMMON))
     return [{ lookup: { by: 'folder' }, ranks: allRanks }];
   const isRare = rarest !== undefined && rarest.items < COMMON;
   if (search.order !== 'relevance')
@@ -138,7 +138,7 @@ async function rarestOf(
   let rarest: Awaited<ReturnType<typeof rarestOf>>;
   const longest = words.toSorted((one, other) => other.text.length - one.text.length).slice(0, COUNTED_WORDS);
   for (const word of longest) {
-    const items = storage.countNamed(namespace, status === 'deleted', word, COMMON);
+    const items = await storage.countNamed(namespace, status === 'deleted', word, COMMON);
     if (!rarest || items < rarest.items) rarest = { word, items };
     await otherCalls();
   }
@@ -173,7 +173,7 @@ async function* piecesOf(
   filter: NameFilter,
 ): AsyncGenerator<readonly Match[]> {
   const scope = { path, deleted: status === 'deleted' };
-  for (const items of storage.findNames(namespace, scope, lookup, filter)) {
+  for await (const items of storage.findNames(namespace, scope, lookup, filter)) {
     yield items;
     await otherCalls();
   }

@@ -145,13 +145,12 @@ export class Committer {
       changes,
       orphans: [],
     };
-    const tickBefore = this.ticks.last;
     let answers: (() => void)[];
     try {
       answers = this.#transact(batch, transaction);
     } catch (failure) {
       // Cursors must not run ahead of the database: after a crash they would skip changes.
-      this.ticks.takeBack(tickBefore);
+      this.ticks.takeBack();
       // An operation that does not fit on the disk must not fail the others.
       if (batch.length > 1) for (const waiting of batch) this.#commit([waiting], nowMs);
       else batch[0]?.reject(asRefusal(failure));
@@ -165,7 +164,6 @@ export class Committer {
 
   /** Runs as many operations as fit in one transaction, at least one. Returns the answers to their callers. */
   #transact(batch: readonly Waiting[], transaction: Transaction): (() => void)[] {
-    const tickBefore = this.ticks.last;
     const outcomes = commitGroup(
       this.database,
       batch.map(
@@ -179,10 +177,7 @@ export class Committer {
           // The whole batch fails, and each operation is tried alone.
           if (codeOf(error).startsWith('SQLITE_')) throw error;
         },
-        beforeCommit: () => {
-          if (this.ticks.last !== tickBefore)
-            this.database.prepare(`UPDATE setting SET value = ? WHERE name = 'tick'`).run(this.ticks.last);
-        },
+        beforeCommit: () => this.ticks.store(),
       },
     );
     return batch.slice(0, outcomes.length).map(({ resolve, reject }, index) => {

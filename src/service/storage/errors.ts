@@ -43,9 +43,14 @@ export function insufficientSpace(): StorageError {
 /** Error codes of the file system and of SQLite for a full disk or an exhausted disk quota. */
 const OUT_OF_SPACE = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
 
+/** Returns whether a failure of the file system or of SQLite is a full disk. */
+export function isOutOfSpace(failure: unknown): boolean {
+  return OUT_OF_SPACE.has(codeOf(failure));
+}
+
 /** Returns the refusal for a full disk when `failure` is one; otherwise `failure`. */
 export function asRefusal(failure: unknown): unknown {
-  return OUT_OF_SPACE.has(codeOf(failure)) ? insufficientSpace() : failure;
+  return isOutOfSpace(failure) ? insufficientSpace() : failure;
 }
 
 /** Returns the code of an error of Node's or SQLite's, or `''`. */

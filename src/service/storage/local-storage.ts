@@ -3,7 +3,7 @@ import type { ByteRange } from '../../util/ranges.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import type { Background } from './background.ts';
 import { BlockBuffers } from './blocks/block-buffers.ts';
-import type { BlockFiles } from './blocks/blocks.ts';
+import type { BlockStore } from './blocks/block-store.ts';
 import { readContent } from './blocks/content-reader.ts';
 import type { Reserve } from './blocks/reserve.ts';
 import { type Committer, eachInSavepoint, inSteps } from './committer.ts';
@@ -17,7 +17,6 @@ import {
   type NameFilter,
   type NameLookup,
   type NameScope,
-  type RevisionPage,
   type Storage,
   StorageError,
   type Stored,
@@ -28,23 +27,15 @@ import { removeEntry, removeEntryForever } from './tree/entry-removal.ts';
 import { makeFolder, type Store } from './tree/entry-writes.ts';
 import { restoreRevision, revisionsOf } from './tree/history.ts';
 import type { Listings } from './tree/listing.ts';
+import { allIn, itemAt, itemsAt, itemWithFolders } from './tree/lookups.ts';
 import type { NameIndex } from './tree/name-index.ts';
-import { malformed } from './tree/places.ts';
 import type { Relocations } from './tree/relocations.ts';
-import {
-  type Below,
-  below,
-  storedDeletion,
-  storedFile,
-  storedFolder,
-  storedOf,
-  storedRevision,
-} from './tree/tree-rows.ts';
+import { type Below, below, storedDeletion, storedFile, storedFolder, storedOf } from './tree/tree-rows.ts';
 
 /** The components of an open data directory. */
 export interface Parts {
   readonly database: SqliteDatabase;
-  readonly files: BlockFiles;
+  readonly blocks: BlockStore;
   readonly store: Store;
   readonly committer: Committer;
   readonly reserve: Reserve;
@@ -70,23 +61,27 @@ export function localStorage(parts: Parts): Storage {
   const at = (owner: CursorOwner) => numberFor(owner.namespace);
 
   return {
-    createNamespace: namespaces.create,
-    usage: namespaces.usage,
-    stat: (namespace, address, includeDeleted) => stat(store, numberFor(namespace), address, includeDeleted),
-    isKnown: (namespace, id) => store.tree.isKnown(numberFor(namespace), id),
-    revisions: (namespace, address, options): RevisionPage =>
+    createNamespace: async (namespace, limitBytes) => namespaces.create(namespace, limitBytes),
+    usage: async (namespace) => namespaces.usage(namespace),
+    stat: async (namespace, address, includeDeleted) =>
+      itemAt(store, numberFor(namespace), address, includeDeleted),
+    statAll: async (namespace, addresses) => itemsAt(store, numberFor(namespace), addresses),
+    statWithFolders: async (namespace, address) => itemWithFolders(store, numberFor(namespace), address),
+    isKnown: async (namespace, id) => store.tree.isKnown(numberFor(namespace), id),
+    revisions: async (namespace, address, options) =>
       revisionsOf(store, numberFor(namespace), address, options),
 
-    countNamed: (namespace, deleted, word, max) =>
+    countNamed: async (namespace, deleted, word, max) =>
       parts.names.countNamed({ ns: numberFor(namespace), deleted }, word, max),
-    countBelow: (namespace, { path, deleted }, max) =>
+    countBelow: async (namespace, { path, deleted }, max) =>
       parts.names.countBelow({ ...rangeOf(store, numberFor(namespace), path), deleted }, max),
     findNames: (namespace, scope, lookup, filter) =>
-      findNames(parts, numberFor(namespace), scope, lookup, filter),
+      findNames(parts, () => numberFor(namespace), scope, lookup, filter),
 
-    list: (owner, scope, limit) => listings.first(at(owner), owner, scope, limit),
-    latestCursor: (owner, scope, limit) => listings.latest(at(owner), owner, scope, limit),
-    listContinue: (owner, cursor) => listings.next(owner, cursor),
+    list: async (owner, scope, limit) => listings.first(at(owner), owner, scope, limit),
+    listAll: async (namespace, address, max) => allIn(store, numberFor(namespace), address, max),
+    latestCursor: async (owner, scope, limit) => listings.latest(at(owner), owner, scope, limit),
+    listContinue: async (owner, cursor) => listings.next(owner, cursor),
     awaitChange: (cursor, timeoutMs, signal) => listings.awaitChange(cursor, timeoutMs, signal),
 
     upload: async (namespace, commit, body, options) =>
@@ -101,7 +96,12 @@ export function localStorage(parts: Parts): Storage {
       await uploads.finish(numberFor(namespace), point, commit, body),
     finishSessions: async (namespace, entries) => await uploads.finishBatch(numberFor(namespace), entries),
 
-    read: (file, range, options) => read(parts, file, range, options?.lent ? blockBuffers : undefined),
+    read: (namespace, file, range, options) =>
+      read(parts, () => numberFor(namespace), {
+        file,
+        range,
+        buffers: options?.lent ? blockBuffers : undefined,
+      }),
 
     createFolder: async (namespace, path, autorename) =>
       storedFolder(
@@ -141,15 +141,15 @@ export function localStorage(parts: Parts): Storage {
 }
 
 /** See `Storage.findNames`. */
-function* findNames(
+async function* findNames(
   { store, names }: Parts,
-  ns: number,
+  ns: () => number,
   { path, deleted }: NameScope,
   lookup: NameLookup,
   filter: NameFilter,
-): Generator<readonly (Stored | StoredDeletion)[], void, undefined> {
+): AsyncGenerator<readonly (Stored | StoredDeletion)[], void, undefined> {
   const { removals, directoryTag } = store;
-  const scope = { ...rangeOf(store, ns, path), deleted };
+  const scope = { ...rangeOf(store, ns(), path), deleted };
   for (const found of names.find(scope, lookup, filter))
     yield found
       .filter((one) => (isDeletion(one) ? !removals.isDeletionForgotten(one) : !removals.ofEntry(one)))
@@ -255,34 +255,22 @@ async function tidyUp({ store, reserve }: Parts): Promise<void> {
   if (!reserve.isClosed) await reserve.fill();
 }
 
-/** See `Storage.stat`. */
-function stat(store: Store, ns: number, address: string, includeDeleted: boolean): Stored | StoredDeletion {
-  const { tree, directoryTag } = store;
-  if (address.startsWith('rev:')) {
-    const number = numberOf(address.slice('rev:'.length), directoryTag);
-    const revision = number === undefined ? undefined : tree.findRevision(ns, number);
-    if (!revision) throw notFound();
-    return storedRevision(revision, directoryTag);
-  }
-  const place = tree.locate(ns, address, 'lookup', includeDeleted);
-  if (!place) throw malformed('lookup');
-  const row = tree.find(ns, place);
-  if (row) return storedOf(row, directoryTag);
-  const deletion = includeDeleted ? tree.findDeletion(ns, place) : undefined;
-  if (!deletion) throw notFound();
-  return storedDeletion(deletion);
+interface Reading {
+  readonly file: StoredFile;
+  readonly range: ByteRange | undefined;
+  /** Buffers for chunks that are lent. */
+  readonly buffers: BlockBuffers | undefined;
 }
 
 /** See `Storage.read`. Looks up nothing before the first chunk is requested. */
 async function* read(
-  { files, store, reserve, background, log }: Parts,
-  file: StoredFile,
-  range: ByteRange | undefined,
-  buffers: BlockBuffers | undefined,
+  { blocks, store, reserve, background, log }: Parts,
+  ns: () => number,
+  { file, range, buffers }: Reading,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { tree, contents, directoryTag } = store;
   const number = numberOf(file.rev, directoryTag);
-  const revision = number === undefined ? undefined : tree.revision(number);
+  const revision = number === undefined ? undefined : tree.revision(ns(), number);
   if (!revision) throw notFound();
   const { content, sizeBytes } = revision;
   const start = range?.start ?? 0;
@@ -290,7 +278,7 @@ async function* read(
   if (start >= end) return;
   contents.startReading(content);
   try {
-    yield* readContent({ files, contents, buffers }, content, { start, end });
+    yield* readContent({ blocks, contents, buffers }, content, { start, end });
   } catch (failure) {
     if (failure instanceof DamagedBlockError)
       log.error('stored bytes are damaged', { hash: failure.hash, reason: failure.message });
@@ -308,8 +296,8 @@ async function* read(
 
 /** Returns the operations on namespaces by their public names. */
 function namespacesOf(database: SqliteDatabase): {
-  readonly usage: Storage['usage'];
-  readonly create: Storage['createNamespace'];
+  readonly usage: (namespace: string) => Awaited<ReturnType<Storage['usage']>>;
+  readonly create: (namespace: string, limitBytes: number) => void;
   readonly number: (namespace: string) => number;
 } {
   const find = database.prepare<[string], { id: number; usedBytes: number; limitBytes: number }>(
@@ -342,15 +330,16 @@ function namespacesOf(database: SqliteDatabase): {
 
 /** Ends waits, finishes accepted work, and releases the data directory. */
 async function close(parts: Parts): Promise<void> {
-  const { database, files, store, committer, background, housekeeping, endWaits, log } = parts;
+  const { database, blocks, store, committer, background, housekeeping, endWaits, log } = parts;
   endWaits();
   await committer.close();
   await background.ended();
   if (!database.open) return;
-  // Interrupted work leaves unreferenced rows or files, which the next start has to look for.
-  if (!files.hasPins && !store.contents.hasReaders && !housekeeping.isUnfinished)
+  // Interrupted work leaves unreferenced rows or blocks, which the next start has to look for.
+  if (!blocks.hasPins && !store.contents.hasReaders && !housekeeping.isUnfinished)
     markClosed(database, true, log);
   database.close();
+  await blocks.close();
 }
 
 /**

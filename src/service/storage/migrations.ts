@@ -2,6 +2,7 @@ import type { Migration } from '../../util/sqlite/migrations.ts';
 import { allowEqualIds } from './upgrade/equal-ids.ts';
 import { countFiles } from './upgrade/file-counts.ts';
 import { indexNames } from './upgrade/name-index-upgrade.ts';
+import { numberPerNamespace } from './upgrade/namespace-numbers.ts';
 import { rekey } from './upgrade/rekey.ts';
 
 /**
@@ -9,8 +10,8 @@ import { rekey } from './upgrade/rekey.ts';
  * key and a slash.
  *
  * An existing path has a row in `entry`, a deleted one in `deletion`, no path in both. Each change of a path takes the
- * next number of one growing sequence (`ticks.ts`) as its `seq`. A file's number is also its revision, so a cursor is
- * the last number that its reader has seen.
+ * next number of its namespace's growing sequence (`ticks.ts`) as its `seq`. A file's number is also its revision, so a
+ * cursor is the last number that its reader has seen.
  */
 export const MIGRATIONS: readonly Migration[] = [
   `
@@ -202,6 +203,14 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE TABLE IF NOT EXISTS block_pieces (
     block INTEGER PRIMARY KEY REFERENCES block ON DELETE CASCADE,
     checksums BLOB NOT NULL
+  ) STRICT;
+  `,
+  numberPerNamespace,
+  `
+  -- The names of blocks in a bucket.
+  CREATE TABLE IF NOT EXISTS block_name (
+    block INTEGER PRIMARY KEY REFERENCES block ON DELETE CASCADE,
+    name TEXT NOT NULL
   ) STRICT;
   `,
 ];

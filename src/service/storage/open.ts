@@ -6,7 +6,9 @@ import { makeFolder } from '../../util/make-folder.ts';
 import type { MigrationProgress } from '../../util/sqlite/migrations.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { Background } from './background.ts';
-import { BlockFiles } from './blocks/blocks.ts';
+import { blockPlaces } from './blocks/block-places.ts';
+import { BlockStore } from './blocks/block-store.ts';
+import type { BucketAccess } from './blocks/bucket/bucket-address.ts';
 import { Contents } from './blocks/contents.ts';
 import { type Disk, localDisk } from './blocks/disk.ts';
 import { Purge } from './blocks/purge.ts';
@@ -43,6 +45,8 @@ export interface StorageOptions {
   readonly mintId?: () => string;
   /** File system of the block files. */
   readonly disk?: Disk;
+  /** A bucket for new blocks, instead of the data directory. Always the same one from its first use on. */
+  readonly bucket?: BucketAccess;
   /** How long a commit may wait for earlier ones, in ms. Default: a second, as at the real service. */
   readonly commitWaitMs?: number;
   /** Rows of removed trees that one transaction clears away. Default: 200. */
@@ -51,7 +55,7 @@ export interface StorageOptions {
   readonly stagedRowsMax?: number;
 }
 
-/** Block files removed at the same time. Few, because removals delay readers of the disk. */
+/** Blocks removed at the same time. Few, because removals delay readers of the disk. */
 const REMOVALS_AT_ONCE = 2;
 
 /** Opens a data directory, which may be empty. Throws `DataDirectoryError`. */
@@ -71,31 +75,32 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     const names = new NameIndex(database);
     const purge = new Purge(database, contents);
     const removals = new TreeRemovals(database, contents, purge);
-    const files = new BlockFiles(dataDirectory, disk, (hash) => {
-      // `close` may have cut off this upload: without the database it must not remove the file.
-      return !database.open || contents.block(hash)?.inline === 0;
-    });
+    const { directoryTag } = settings;
+    const blocks = new BlockStore(
+      await blockPlaces({ dataDirectory, disk, contents, directoryTag, access: options.bucket }),
+      contents,
+    );
     const store = {
       tree: new Tree(database, contents, names, removals, mintId),
       removals,
       stagings: new Stagings(database, contents),
       contents,
       purge,
-      directoryTag: settings.directoryTag,
+      directoryTag,
     };
     const sessions = new Sessions(database, contents);
     const watchers = new Watchers();
-    const ticks = new Ticks(settings.tick, clock, store.stagings.ranges);
+    const ticks = new Ticks(database, clock, store.stagings.ranges);
     const background = new Background(log);
     const committed = ({ changes, orphans }: Transaction) => {
       watchers.notify(changes);
-      if (orphans.length > 0) background.start('removing blocks', removeAll(files, orphans));
+      if (orphans.length > 0) background.start('removing blocks', removeAll(blocks, orphans));
     };
     const committer = new Committer(database, ticks, clock, committed, {
       waitMs: options.commitWaitMs,
       removedRows: options.removedRowsMax,
     });
-    await files.prepare();
+    await blocks.prepare();
     markClosed(database, false, log);
     const reserve = new Reserve(dataDirectory, disk, committer);
     const housekeeping = new Housekeeping(
@@ -107,7 +112,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
         purge: store.purge,
         names,
         retention: new Retention(database, reserve, purge),
-        files,
+        blocks,
         reserve,
         background,
         clock,
@@ -117,17 +122,17 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     );
     background.start('removing deleted entries', clearAway(store, reserve));
     background.start('keeping space for removals', reserve.fill());
-    const cursors = new Cursors(settings.cursorKey, settings.directoryTag);
+    const cursors = new Cursors(settings.cursorKey, directoryTag);
     return localStorage({
       database,
-      files,
+      blocks,
       store,
       committer,
       reserve,
       names,
       listings: new Listings(database, store, cursors, ticks, watchers, clock),
       relocations: new Relocations(store, committer, reserve, ticks, clock, options.stagedRowsMax),
-      uploads: new Uploads(database, store, files, sessions, committer, clock),
+      uploads: new Uploads(database, store, blocks, sessions, committer, clock),
       endWaits: () => watchers.endAll(),
       background,
       housekeeping,
@@ -182,7 +187,6 @@ function randomId(): string {
 interface Settings {
   readonly directoryTag: string;
   readonly cursorKey: Buffer;
-  readonly tick: number;
   readonly closedCleanly: boolean;
 }
 
@@ -195,7 +199,6 @@ function settingsOf(database: SqliteDatabase): Settings {
     directoryTag: String(value('tag')),
     // Written as bytes by `makeSettings`.
     cursorKey: value('cursor-key') as Buffer,
-    tick: Number(value('tick')),
     closedCleanly: value('closed') === 1,
   };
 }
@@ -206,7 +209,6 @@ function makeSettings(database: SqliteDatabase): void {
   database.transaction(() => {
     add.run('tag', randomBytes(4).toString('hex'));
     add.run('cursor-key', randomBytes(32));
-    add.run('tick', 0);
     add.run('closed', 1);
   })();
 }
@@ -218,12 +220,12 @@ async function clearAway({ stagings, removals, purge }: Store, reserve: Reserve)
   await purge.work(reserve);
 }
 
-/** Removes block files. Continues after a failure, and throws the first one at the end. */
-async function removeAll(files: BlockFiles, hashes: readonly string[]): Promise<void> {
-  const left = hashes.values();
+/** Removes blocks. Continues after a failure, and throws the first one at the end. */
+async function removeAll(blocks: BlockStore, names: readonly string[]): Promise<void> {
+  const left = names.values();
   const failures: unknown[] = [];
   const work = async () => {
-    for (const hash of left) await files.remove(hash).catch((failure: unknown) => failures.push(failure));
+    for (const name of left) await blocks.remove(name).catch((failure: unknown) => failures.push(failure));
   };
   await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, work));
   if (failures.length > 0) throw failures[0];

@@ -15,6 +15,20 @@ import { defineWordsOf } from './upgrade/name-index-upgrade.ts';
 /** Size of the write-ahead log, in pages of 4 KiB, at which it moves to the main file: small blocks pass through it. */
 const CHECKPOINT_PAGES = 4096;
 
+/** Schema version that gave each namespace change numbers of its own, and a table that stands for them before it. */
+const TICKS_SINCE = 12;
+const NO_TICKS = `
+  CREATE TEMP TABLE namespace AS
+    SELECT *, (SELECT value FROM main.setting WHERE name = 'tick') AS tick FROM main.namespace`;
+
+/** Schema version that gave blocks names, and a table that stands for them before it. */
+const BLOCK_NAMES_SINCE = 13;
+const NO_BLOCK_NAMES = 'CREATE TEMP TABLE block_name (block INTEGER PRIMARY KEY, name TEXT NOT NULL)';
+
+/** Schema version that gave the pieces of blocks checksums, and a table that stands for them before it. */
+const BLOCK_PIECES_SINCE = 11;
+const NO_BLOCK_PIECES = 'CREATE TEMP TABLE block_pieces (block INTEGER PRIMARY KEY, checksums BLOB NOT NULL)';
+
 /** Schema version that introduced staged moves and copies, and views that stand for their tables before it. */
 const STAGINGS_SINCE = 9;
 const NO_STAGINGS = `
@@ -68,7 +82,11 @@ export function openExisting(file: string): SqliteDatabase {
   try {
     database = openSqliteToRead(file);
     // The first read takes the lock and, after a crash, recovers the log, as a start would.
-    if (schemaVersion(database, MIGRATIONS) < STAGINGS_SINCE) database.exec(NO_STAGINGS);
+    const version = schemaVersion(database, MIGRATIONS);
+    if (version < BLOCK_NAMES_SINCE) database.exec(NO_BLOCK_NAMES);
+    if (version < BLOCK_PIECES_SINCE) database.exec(NO_BLOCK_PIECES);
+    if (version < STAGINGS_SINCE) database.exec(NO_STAGINGS);
+    if (version < TICKS_SINCE) database.exec(NO_TICKS);
     database.pragma('query_only = ON');
     defineWordsOf(database);
     return database;

@@ -191,20 +191,24 @@ export interface Storage {
    * Creates an empty namespace, or changes the limit of an existing one. `limitBytes` limits its live files and their
    * history together.
    */
-  createNamespace(namespace: string, limitBytes: number): void;
+  createNamespace(namespace: string, limitBytes: number): Promise<void>;
   /** Returns an item. `address` is a path, `id:…` or `rev:…`. */
-  stat(namespace: string, address: string, includeDeleted: boolean): Stored | StoredDeletion;
+  stat(namespace: string, address: string, includeDeleted: boolean): Promise<Stored | StoredDeletion>;
+  /** Returns existing items as they are at one moment; outcomes in the order of the addresses. */
+  statAll(namespace: string, addresses: readonly string[]): Promise<readonly Outcome<Stored>[]>;
+  /** Returns an existing item and the folders above it, the nearest first, as they are at one moment. */
+  statWithFolders(namespace: string, address: string): Promise<readonly [Stored, ...StoredFolder[]]>;
   /** Returns whether an item with this `id:…` exists or can be restored. */
-  isKnown(namespace: string, id: string): boolean;
+  isKnown(namespace: string, id: string): Promise<boolean>;
   /** Returns the number of live or deleted items that a search by a word examines, at most `max`. */
   countNamed(
     namespace: string,
     deleted: boolean,
     word: { readonly text: string; readonly exact: boolean },
     max: number,
-  ): number;
+  ): Promise<number>;
   /** Returns the number of items that a search by the folder examines, at most `max`. Throws `lookup/…`. */
-  countBelow(namespace: string, scope: NameScope, max: number): number;
+  countBelow(namespace: string, scope: NameScope, max: number): Promise<number>;
   /**
    * Yields each item once whose name is found by `lookup` and passes `filter`. A step of the iteration is a short piece
    * of work, and may find nothing. Throws `lookup/…` unless `scope` is a folder.
@@ -214,11 +218,20 @@ export interface Storage {
     scope: NameScope,
     lookup: NameLookup,
     filter: NameFilter,
-  ): Iterable<readonly (Stored | StoredDeletion)[]>;
-  list(owner: CursorOwner, scope: ListingScope, limit: number): StoredPage;
+  ): AsyncIterable<readonly (Stored | StoredDeletion)[]>;
+  list(owner: CursorOwner, scope: ListingScope, limit: number): Promise<StoredPage>;
+  /**
+   * Returns a folder and everything below it, folders before their content, as they are at one moment; `undefined` for
+   * more than `max` items in all. `address` is not the root.
+   */
+  listAll(
+    namespace: string,
+    address: string,
+    max: number,
+  ): Promise<readonly [StoredFolder, ...Stored[]] | undefined>;
   /** Returns a cursor from which only later changes follow, in pages of `limit` entries. */
-  latestCursor(owner: CursorOwner, scope: ListingScope, limit?: number): string;
-  listContinue(owner: CursorOwner, cursor: string): StoredPage;
+  latestCursor(owner: CursorOwner, scope: ListingScope, limit?: number): Promise<string>;
+  listContinue(owner: CursorOwner, cursor: string): Promise<StoredPage>;
   /**
    * Resolves with whether something in the cursor's scope has changed, at once or when it does. Takes no owner, because
    * the long poll comes without a token.
@@ -274,6 +287,7 @@ export interface Storage {
    * each chunk is valid only until the next one is requested or the iteration ends, which saves memory.
    */
   read(
+    namespace: string,
     file: StoredFile,
     range: ByteRange | undefined,
     options?: { readonly lent: boolean },
@@ -325,13 +339,13 @@ export interface Storage {
     namespace: string,
     address: string,
     options: { readonly by: 'path' | 'id'; readonly limit: number; readonly beforeRev?: string },
-  ): RevisionPage;
+  ): Promise<RevisionPage>;
   restore(namespace: string, path: string, rev: string): Promise<StoredFile>;
   /**
    * Returns the space in use. Every file counts, copies too; contents that only history has count once. Bytes in upload
    * sessions count when they become a file.
    */
-  usage(namespace: string): { readonly usedBytes: number; readonly limitBytes: number };
+  usage(namespace: string): Promise<{ readonly usedBytes: number; readonly limitBytes: number }>;
   /**
    * Runs one round of housekeeping, in short steps between other calls: removes expired upload sessions, expired
    * history and unreferenced contents. Gives up when the disk is too busy; the next round continues.

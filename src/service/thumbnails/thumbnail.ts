@@ -1,3 +1,4 @@
+import type { ReadableFile } from '../content/file-content.ts';
 import type { Previews } from '../previews/previews.ts';
 import type { Storage, StoredFile } from '../storage/storage.ts';
 import type { NoThumbnail, Wanted } from './render.ts';
@@ -18,25 +19,26 @@ export function mayHaveThumbnail({ name, sizeBytes }: StoredFile): boolean {
 /** Returns the thumbnail of a file's revision in the requested format. Throws `signal`'s reason while it waits. */
 export async function thumbnailOf(
   { storage, previews }: { readonly storage: Storage; readonly previews: Previews },
-  file: StoredFile,
+  { namespace, file }: ReadableFile,
   wanted: Wanted,
   signal: AbortSignal,
 ): Promise<Uint8Array | ThumbnailFailure> {
   if (!hasImageEnding(file.name)) return 'unsupported_extension';
   if (!hasImageSize(file.sizeBytes)) return 'unsupported_image';
   const { format, mode, box } = wanted;
-  const key = [file.rev, format, mode, box.width, box.height].join(' ');
+  // Namespaces may have equal revisions.
+  const key = [namespace, file.rev, format, mode, box.width, box.height].join(' ');
   const made = await previews.thumbnail.of(
     key,
-    async () => ({ bytes: await bytesOf(storage, file), wanted }),
+    async () => ({ bytes: await bytesOf(storage.read(namespace, file, undefined)), wanted }),
     signal,
   );
   return made === 'failed' ? 'conversion_error' : made;
 }
 
-async function bytesOf(storage: Storage, file: StoredFile): Promise<Buffer> {
+async function bytesOf(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of storage.read(file, undefined)) chunks.push(chunk);
+  for await (const chunk of content) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 

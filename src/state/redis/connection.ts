@@ -1,42 +1,30 @@
-import { createClient, RESP_TYPES } from '@redis/client';
-import { ageMs, type Clock, momentNow } from '../../util/clock.ts';
+import { createHash } from 'node:crypto';
+import { ErrorReply, RESP_TYPES } from '@redis/client';
+import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
+import { redactedAddress, redisAddressOf } from '../../util/redis-address.ts';
 import { waitAtMost } from '../../util/wait.ts';
 import { StateUnavailable } from '../errors.ts';
-import { asStateError, isLoading, redacted } from './failure.ts';
+import { type Client, type Server, sentinelClient, serverClient, type Word } from './client.ts';
+import { clusterClient } from './cluster-client.ts';
+import { asStateError, isLoading, isUnknownScript } from './failure.ts';
 
-/** Deadline of a command, including reconnection, in ms: longer than a failover, shorter than clients wait. */
+/** Deadline of a command that was sent, in ms: longer than a pause of Redis, shorter than clients wait. */
 export const ANSWER_MS_MAX = 10_000;
 
-/** Deadline of a connection attempt, in ms. */
-const CONNECT_MS_MAX = 5_000;
-
-/** A connection that received nothing for this long is closed, in ms; pings make a live one receive something. */
-const SILENCE_MS_MAX = 15_000;
-const PING_EVERY_MS = 5_000;
-
-/** Shortest time between two attempts to reconnect, in ms; the longest follows. */
-const RECONNECT_MS = 50;
-const RECONNECT_MS_MAX = 2_000;
-
-/** How long a command waits before it is repeated to a Redis that is loading its data, in ms. */
+/** Time between two questions at the start whether Redis has loaded its data, in ms. */
 const LOADING_MS = 100;
 
-/** Maximum number of unanswered commands: far above normal use, and a bound while Redis is unreachable. */
-const WAITING_MAX = 100_000;
-
 export interface ConnectionOptions {
-  /** Address, `redis://` or `rediss://`. */
+  /** Address, as `redisAddressOf` parses it. */
   readonly url: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-type Client = ReturnType<typeof clientFor>;
-
 /**
- * The only connection of a process. It reconnects without limit; a command fails at its deadline while Redis is
- * unreachable.
+ * The only connection of a process. It reconnects without limit. While Redis is away, a command waits a moment for its
+ * return (`BRIDGE_MS`), which hides a restart; once that moment has passed, commands fail at once.
  */
 export class Connection {
   /** Address for messages, without the password. */
@@ -44,26 +32,29 @@ export class Connection {
   readonly #client: Client;
   readonly #clock: Clock;
   readonly #log: Log;
-  #wasReady = false;
-  #isAway = false;
+  readonly #outstanding = new Set<Promise<unknown>>();
   #isClosed = false;
 
   constructor({ url, clock, log }: ConnectionOptions) {
-    this.shownUrl = redacted(url);
+    this.shownUrl = redactedAddress(url);
     this.#clock = clock;
     this.#log = log;
-    // An unreachable Redis at start means a wrong setting; later the connection waits for it.
-    this.#client = clientFor(url, (retries) =>
-      this.#wasReady ? Math.min(RECONNECT_MS * 2 ** Math.min(retries, 16), RECONNECT_MS_MAX) : false,
-    );
-    this.#client.on('error', (error) => this.#lost(error));
-    this.#client.on('ready', () => this.#found());
+    const address = redisAddressOf(url);
+    if (!address) throw new Error('not the address of a Redis');
+    this.#client = CLIENTS[address.kind]({
+      address,
+      onAway: (error) => this.#log.warn(AWAY, { reason: this.#messageOf(error) }),
+      onBack: () => this.#log.info('the shared state is back', { redis: this.shownUrl }),
+    });
   }
 
-  /** Connects. Throws `StateUnavailable`. */
+  /** Connects, and waits for a Redis that is still loading its data. Throws `StateUnavailable`. */
   async connect(): Promise<void> {
     try {
-      await this.#inTime(() => this.#client.connect());
+      await this.#inTime(async (late) => {
+        await this.#client.connect();
+        await Promise.all(this.#client.servers().map((server) => this.#untilLoaded(server, late)));
+      });
     } catch (error) {
       this.#isClosed = true;
       this.#client.destroy();
@@ -72,37 +63,77 @@ export class Connection {
   }
 
   /** Returns the answer to one command. Throws `StateUnavailable`; the command may have taken effect nevertheless. */
-  command(...words: (string | Buffer)[]): Promise<unknown> {
-    return this.#inTime((abortSignal) =>
-      this.#whenLoaded(() => this.#client.sendCommand(words, { abortSignal }), abortSignal),
+  command(...words: Word[]): Promise<unknown> {
+    const key = keyOf(words);
+    return this.#sent(this.#client.serverOf(key), ({ send }, abortSignal) =>
+      send(words, { abortSignal }, key),
     );
   }
 
-  /** Like `command`, for an answer in bytes. */
-  bytes(...words: (string | Buffer)[]): Promise<unknown> {
-    const typeMapping = { [RESP_TYPES.BLOB_STRING]: Buffer };
-    return this.#inTime((abortSignal) =>
-      this.#whenLoaded(() => this.#client.sendCommand(words, { abortSignal, typeMapping }), abortSignal),
+  /** Returns a `command` for each primary of a cluster, or for the only one: for commands without a key. */
+  primaries(): readonly ((...words: Word[]) => Promise<unknown>)[] {
+    return this.#client.servers().map(
+      (server) =>
+        (...words) =>
+          this.#sent(server, ({ send }, abortSignal) => send(words, { abortSignal })),
     );
   }
 
-  /** Runs a Lua script atomically. Redis keeps the compiled script by its text. */
-  script(text: string, keys: readonly string[], words: readonly (string | Buffer)[]): Promise<unknown> {
-    return this.command('EVAL', text, String(keys.length), ...keys, ...words);
+  /**
+   * Returns a `command` for the primary that has `key`: for commands without a key about changes that it has just answered.
+   * They fail at once while Redis is away, because what is there afterwards may never have had these changes.
+   */
+  primaryOf(key: string): (...words: Word[]) => Promise<unknown> {
+    const server = this.#client.serverOf(key);
+    return (...words) =>
+      this.#sent(
+        server,
+        ({ send }, abortSignal) => send(words, { abortSignal }, key),
+        async () => server.circuit.check(),
+      );
+  }
+
+  /**
+   * Runs a Lua script atomically. Redis knows it by its digest; a Redis that does not, after a restart or a failover,
+   * gets the text once. Functions would need no text either, but hosted Redis often forbids to load them, and Redis
+   * before 7 has none.
+   */
+  script(
+    text: string,
+    keys: readonly string[],
+    words: readonly Word[],
+    answer: 'text' | 'bytes' = 'text',
+  ): Promise<unknown> {
+    const [key] = keys;
+    const rest = [String(keys.length), ...keys, ...words];
+    const types = answer === 'bytes' && { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } };
+    return this.#sent(this.#client.serverOf(key), async ({ send }, abortSignal) => {
+      const options = { abortSignal, ...types };
+      try {
+        return await send(['EVALSHA', digestOf(text), ...rest], options, key);
+      } catch (error) {
+        if (!isUnknownScript(error)) throw error;
+        return send(['EVAL', text, ...rest], options, key);
+      }
+    });
   }
 
   /** Refuses new commands, and waits for the outstanding answers. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
-    const closing = this.#inTime(() => this.#client.close());
     this.#isClosed = true;
-    // A Redis that no longer answers must not delay the shutdown.
-    await closing.catch(() => {});
+    // Each has its deadline, so that a Redis that no longer answers cannot delay the shutdown for long.
+    await Promise.allSettled(this.#outstanding);
     this.#client.destroy();
   }
 
+  /** Returns why Redis, or a primary of its cluster, cannot be reached now; `undefined` while it can. */
+  trouble(): string | undefined {
+    const away = this.#client.servers().find(({ circuit }) => circuit.error !== undefined);
+    return away && this.#messageOf(away.circuit.error);
+  }
+
   async #inTime<T>(work: (late: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new Error('the state is closed');
     const late = new AbortController();
     try {
       return await waitAtMost(this.#clock, ANSWER_MS_MAX, work(late.signal), () => {
@@ -119,53 +150,77 @@ export class Connection {
     }
   }
 
-  /**
-   * Repeats a command that Redis refuses because it has just started and is still loading its data: it has not executed
-   * the command. Throws that refusal when there is no time left for another attempt.
-   */
-  async #whenLoaded<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const begun = momentNow(this.#clock);
+  async #untilLoaded({ send }: Server, late: AbortSignal): Promise<void> {
     for (;;) {
       try {
-        return await send();
+        await send(['PING']);
+        return;
       } catch (error) {
-        const isOver = ageMs(this.#clock, begun) + LOADING_MS >= ANSWER_MS_MAX;
-        if (!isLoading(error) || isOver) throw error;
-        await this.#clock.sleep(LOADING_MS, signal);
+        if (!isLoading(error)) {
+          // A user without the right to ping can use Redis nevertheless.
+          if (error instanceof ErrorReply) return;
+          throw error;
+        }
+        await this.#clock.sleep(LOADING_MS, late);
       }
     }
   }
 
-  #lost(error: unknown): void {
-    if (this.#isAway || !this.#wasReady || this.#isClosed) return;
-    this.#isAway = true;
-    const { message } = asError(asStateError(error, this.shownUrl));
-    this.#log.warn('the shared state is away; trying to reach it again', { reason: message });
+  /** Sends a command when Redis can be reached, and again if Redis was still loading its data. */
+  async #sent(
+    server: Server,
+    work: (server: Server, late: AbortSignal) => Promise<unknown>,
+    reachable = () => server.circuit.pass(),
+  ): Promise<unknown> {
+    if (this.#isClosed) throw new Error('the state is closed');
+    const answer = this.#inTime(async (late) => {
+      for (;;) {
+        await reachable();
+        late.throwIfAborted();
+        try {
+          return await work(server, late);
+        } catch (error) {
+          if (!isLoading(error)) throw error;
+          server.circuit.lost(error);
+        }
+      }
+    });
+    this.#outstanding.add(answer);
+    try {
+      return await answer;
+    } finally {
+      this.#outstanding.delete(answer);
+    }
   }
 
-  #found(): void {
-    if (this.#isAway) this.#log.info('the shared state is back', { redis: this.shownUrl });
-    this.#wasReady = true;
-    this.#isAway = false;
+  #messageOf(error: unknown): string {
+    return asError(asStateError(error, this.shownUrl)).message;
   }
+}
+
+const AWAY = 'the shared state is away; trying to reach it again';
+
+/** Digests of the scripts by their text. The scripts are constants, so that there are few. */
+const digests = new Map<string, string>();
+
+function digestOf(script: string): string {
+  let digest = digests.get(script);
+  if (digest === undefined) {
+    digest = createHash('sha1').update(script).digest('hex');
+    digests.set(script, digest);
+  }
+  return digest;
 }
 
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-function clientFor(url: string, reconnectStrategy: (retries: number) => number | false) {
-  return createClient({
-    url,
-    // The older protocol is sufficient, and every proxy in front of Redis supports it.
-    RESP: 2,
-    maintNotifications: 'disabled',
-    disableClientInfo: true,
-    name: 'davgate',
-    pingInterval: PING_EVERY_MS,
-    // The library's own limit of 5 s would expire before ours.
-    commandOptions: { timeout: 0 },
-    commandsQueueMaxLength: WAITING_MAX,
-    socket: { connectTimeout: CONNECT_MS_MAX, socketTimeout: SILENCE_MS_MAX, reconnectStrategy },
-  });
+/** Returns the key by which a cluster finds the node of a command; `undefined` for a command without keys. */
+function keyOf([name, first]: readonly Word[]): string | undefined {
+  return KEYLESS.has(String(name)) || first === undefined ? undefined : String(first);
 }
+
+const KEYLESS: ReadonlySet<string> = new Set(['CONFIG', 'PING', 'SCAN', 'TIME']);
+
+const CLIENTS = { server: serverClient, sentinel: sentinelClient, cluster: clusterClient } as const;

@@ -1,13 +1,6 @@
 import { ErrorReply } from '@redis/client';
 import { StateUnavailable, StateUnwritable } from '../errors.ts';
 
-/** Returns the address without the password, for logs and messages. */
-export function redacted(url: string): string {
-  const shown = new URL(url);
-  if (shown.password !== '') shown.password = '***';
-  return shown.href;
-}
-
 /** Returns the typed error for a failure of Redis; `shownUrl` is redacted. Other errors stay unchanged. */
 export function asStateError(error: unknown, shownUrl: string): unknown {
   if (error instanceof StateUnavailable || error instanceof StateUnwritable) return error;
@@ -18,9 +11,24 @@ export function asStateError(error: unknown, shownUrl: string): unknown {
   return reason === undefined ? error : new StateUnavailable(shownUrl, reason, error);
 }
 
+/** Whether Redis may have executed the command that failed: its answer, even a refusal, did not arrive. */
+export function isWithoutAnswer(error: unknown): boolean {
+  return error instanceof StateUnavailable && !(error.cause instanceof ErrorReply);
+}
+
 /** Whether Redis refused a command because it is still loading its data after a start. */
 export function isLoading(error: unknown): boolean {
   return error instanceof ErrorReply && LOADING.test(error.message);
+}
+
+/** Whether Redis or a Sentinel refused a client because it gave no password. */
+export function isLoginWanted(error: unknown): boolean {
+  return error instanceof ErrorReply && /^NOAUTH\b/.test(error.message);
+}
+
+/** Whether Redis does not know the script of a digest. */
+export function isUnknownScript(error: unknown): boolean {
+  return error instanceof ErrorReply && /^NOSCRIPT\b/.test(error.message);
 }
 
 const FULL = /^OOM\b/;
@@ -32,14 +40,17 @@ const CHECK_LOGIN = 'check the user and password in the URL';
 const REPLIES: readonly (readonly [start: RegExp, reason: string])[] = [
   [/^NOAUTH\b/, `it wants a password; ${CHECK_LOGIN}`],
   [/^WRONGPASS\b|^ERR (invalid password|AUTH\b)/, `it refuses the password; ${CHECK_LOGIN}`],
-  [/^NOPERM\b/, 'this user may not do all that is needed; allow it the keys davgate* and all data commands'],
+  [/^NOPERM\b/, 'this user may not do all that is needed; give it the rights in docs/scaling.md'],
   [/^MISCONF\b/, 'it cannot write to its disk; check its disk and its log'],
   [/^READONLY\b/, 'it is a replica that takes no writes; give the address of the primary'],
   [LOADING, 'it is still loading its data; try again in a moment'],
   [/^BUSY\b/, 'it is busy with a long script; try again in a moment'],
   [/^MASTERDOWN\b/, 'it has lost its primary; check the replication'],
   [/^NOREPLICAS\b/, 'it has too few replicas to take writes; check them'],
-  [/^(MOVED|ASK|CLUSTERDOWN|CROSSSLOT)\b/, 'it is part of a cluster; give a Redis that stands alone'],
+  [/^(MOVED|ASK|CROSSSLOT)\b/, 'it is part of a cluster; write redis+cluster:// in the URL'],
+  [/^CLUSTERDOWN\b/, 'some slots of the cluster have no primary; check its nodes'],
+  [/^ERR This instance has cluster support disabled/, 'it is no cluster; write redis:// in the URL'],
+  [/^ERR No such master/, 'its Sentinels know no primary of that name; correct the name in the URL'],
   [
     /^ERR (DB index|SELECT is not allowed)/,
     'it has no such database; correct the number at the end of the URL',
@@ -52,6 +63,9 @@ function replyReason(message: string): string | undefined {
   return REPLIES.find(([start]) => start.test(message))?.[1];
 }
 
+const UNKNOWN_AUTHORITY =
+  'the authority of its certificate is not known; name a file with it in NODE_EXTRA_CA_CERTS';
+
 const CODES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there; start Redis, or correct the address',
   ENOTFOUND: 'there is no host of that name; correct the address',
@@ -59,6 +73,13 @@ const CODES: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'the host does not answer; check the address and the network',
   EHOSTUNREACH: 'the host cannot be reached; check the address and the network',
   ENETUNREACH: 'the network cannot be reached; check the network',
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  CERT_HAS_EXPIRED: 'its certificate has expired; renew it',
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'its certificate is for another host; give an address that the certificate names',
 };
 
 function connectionReason(error: unknown): string {

@@ -1,6 +1,12 @@
 import { PATHS_LUA } from './paths-script.ts';
 
 /**
+ * Maximum number of files that one change removes to make room: Redis does nothing else meanwhile. After the limit was
+ * lowered the following changes remove the rest.
+ */
+const REMOVED_MAX = 1_000;
+
+/**
  * KEYS: 1 metadata as JSON strings, by key; 2 contents by number; 3 and 4 the index of the keys; 5 the keys by their
  * number, which is their age; 6 `bytes` of all contents, and the last `number`.
  */
@@ -30,9 +36,10 @@ local function new_number()
   return string.format('%d', redis.call('HINCRBY', KEYS[6], 'number', 1))
 end
 
--- There is no total before the first file is stored.
+-- Removes the oldest files beyond the limit. There is no total before the first file is stored.
 local function make_room(bytes_max)
-  while tonumber(redis.call('HGET', KEYS[6], 'bytes') or '0') > tonumber(bytes_max) do
+  for _ = 1, ${REMOVED_MAX} do
+    if tonumber(redis.call('HGET', KEYS[6], 'bytes') or '0') <= tonumber(bytes_max) then return end
     local oldest = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
     if not oldest then return end
     remove(oldest)

@@ -1,13 +1,17 @@
 import { keyOf, namesOf, type Path, ROOT } from '../../util/path.ts';
-import {
-  LOCAL_FILE_BYTES_MAX,
-  type LocalFile,
-  type LocalFileStore,
-  LocalFileTooLarge,
-} from '../local-files.ts';
+import { type LocalFile, type LocalFileStore, LocalFileTooLarge } from '../local-files.ts';
 import { numberOf, textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 import { COPY, FORGET, IN, MOVE, PUT, READ, TOUCH, WITHIN } from './local-files-scripts.ts';
+
+/**
+ * Maximum size of a local file, in bytes. Contents take the memory that locks and properties need, so that the limits are
+ * lower than in SQLite; AppleDouble files without a large resource fork have a few kilobytes.
+ */
+const LOCAL_FILE_BYTES_MAX = 1024 * 1024;
+
+/** Maximum size of all local files of a drive, in bytes. Beyond it the oldest are removed. */
+export const LOCAL_FILES_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
  * Local files, with metadata and content apart, so that listings and moves read no content. `bytesMax`: maximum size of
@@ -23,12 +27,13 @@ export function redisLocalFiles({ connection, key }: DriveStore, bytesMax: numbe
   const run = (text: string, ...words: (string | Buffer)[]) => connection.script(text, keys, words);
 
   return {
+    fileBytesMax: LOCAL_FILE_BYTES_MAX,
     async get(path) {
       const text = textOrNothing(await connection.command('HGET', facts, keyOf(path)));
       return text === undefined ? undefined : fileOf(text);
     },
     async read(path) {
-      const answer = await connection.bytes('EVAL', READ, String(keys.length), ...keys, keyOf(path));
+      const answer = await connection.script(READ, keys, [keyOf(path)], 'bytes');
       return Buffer.isBuffer(answer) ? answer : undefined;
     },
     in: async (folder) => textsOf(await run(IN, keyOf(folder))).map(fileOf),

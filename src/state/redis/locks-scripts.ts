@@ -4,10 +4,17 @@ import { PATHS_LUA } from './paths-script.ts';
  * KEYS: 1 a hash with the `lock`, the `span` of time and the `place` of each token; 2 the places, all with score 0, so
  * that they sort as texts: `key NUL scope depth NUL token`, scope and depth by their first letters; 3 the tokens by the
  * time of their end; 4 a hash with the claims of each request as JSON; 5 their places, `key NUL depth NUL id NUL
- * number`; 6 the requests' ids by the end of their lease, in ms by the clock of Redis; 7 the locks of each user,
- * `principal NUL token`, all with score 0.
+ * number`; 6 the requests' ids by the end of their lease; 7 the locks of each user, `principal NUL token`, all with score
+ * 0; 8 withdrawn tokens by the end of the time in which their creation may still arrive. Times are in ms by the clock of Redis, the only one that all gateways share.
  */
 const LOCKS_LUA = `${PATHS_LUA}
+-- Redis 6 and older may refuse to write after TIME unless a script's effects are replicated instead of its text.
+if redis.replicate_commands then redis.replicate_commands() end
+local time = redis.call('TIME')
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function end_in(ms) return string.format('%.0f', now_ms + ms) end
+
 local function fact(what, token)
   return redis.call('HGET', KEYS[1], what .. ' ' .. token)
 end
@@ -53,12 +60,13 @@ local function places_covering(places, key)
   return found
 end
 
+-- Returns the lock, the span and the time left in ms of each lock that has not expired.
 local function facts_of(places)
   local texts = {}
   for _, place in ipairs(places) do
     local token = token_of(place)
-    texts[#texts + 1] = fact('lock', token)
-    texts[#texts + 1] = fact('span', token)
+    local left_ms = (redis.call('ZSCORE', KEYS[3], token) or 0) - now_ms
+    if left_ms > 0 then append(texts, {fact('lock', token), fact('span', token), string.format('%.0f', left_ms)}) end
   end
   return texts
 end
@@ -71,11 +79,6 @@ local function drop(token)
   redis.call('ZREM', KEYS[2], place)
   redis.call('ZREM', KEYS[3], token)
   return 1
-end
-
-local function now_ms()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
 local function claim_place(claim, id, number)
@@ -92,13 +95,13 @@ end
 
 -- Removes the claims of gateways that were killed.
 local function end_old_claims()
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[6], '-inf', now_ms())) do end_claims(id) end
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[6], '-inf', now_ms)) do end_claims(id) end
 end
 
 local function enter_claims(id, text, lease_ms)
   for number, claim in ipairs(cjson.decode(text)) do redis.call('ZADD', KEYS[5], 0, claim_place(claim, id, number)) end
   redis.call('HSET', KEYS[4], id, text)
-  redis.call('ZADD', KEYS[6], string.format('%.0f', now_ms() + lease_ms), id)
+  redis.call('ZADD', KEYS[6], end_in(lease_ms), id)
 end
 
 -- Returns a claim that conflicts with the lock, as JSON, with its id.
@@ -116,14 +119,15 @@ end
 `;
 
 /**
- * ARGV: now, token, scope, depth, end, lock, span, key of the path, user, and the maximum number of locks on a resource
- * and of a user. Returns `taken`; or `conflict`, a lock and its span; or `claim` and the claim; or `full` and the
- * limit.
+ * ARGV: token, scope, depth, time until its end in ms, lock, span, key of the path, user, and the maximum number of locks
+ * on a resource and of a user. Returns `taken`; or `conflict`, a lock, its span and its time left in ms; or `claim` and
+ * the claim; or `full` and the limit.
  */
 export const CREATE = `${LOCKS_LUA}
-local now, token, ends, lock, span, key = ARGV[1], ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local scope, depth = string.sub(ARGV[3], 1, 1), string.sub(ARGV[4], 1, 1)
-for _, expired in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now)) do drop(expired) end
+local token, lasts_ms, lock, span, key, user = ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local scope, depth = string.sub(ARGV[2], 1, 1), string.sub(ARGV[3], 1, 1)
+for _, expired in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now_ms)) do drop(expired) end
+if redis.call('ZSCORE', KEYS[8], token) then return redis.error_reply('DAVGATE this lock was withdrawn') end
 if fact('place', token) then return redis.error_reply('DAVGATE there is a lock with this token already') end
 local met = places_covering(KEYS[2], key)
 if depth == 'i' then append(met, below(KEYS[2], key)) end
@@ -132,18 +136,17 @@ for _, place in ipairs(met) do
 end
 local claim = conflicting_claim(key, depth)
 if claim then return {'claim', claim} end
-local user = ARGV[9]
-if #places_covering(KEYS[2], key) >= tonumber(ARGV[10]) then return {'full', 'resource'} end
+if #places_covering(KEYS[2], key) >= tonumber(ARGV[9]) then return {'full', 'resource'} end
 local held = redis.call('ZLEXCOUNT', KEYS[7], '[' .. user .. '\\0', '(' .. user .. '\\1')
-if held >= tonumber(ARGV[11]) then return {'full', 'user'} end
+if held >= tonumber(ARGV[10]) then return {'full', 'user'} end
 local place = key .. '\\0' .. scope .. depth .. '\\0' .. token
 redis.call('HSET', KEYS[1], 'lock ' .. token, lock, 'span ' .. token, span, 'place ' .. token, place)
 redis.call('ZADD', KEYS[2], 0, place)
-redis.call('ZADD', KEYS[3], ends, token)
+redis.call('ZADD', KEYS[3], end_in(lasts_ms), token)
 redis.call('ZADD', KEYS[7], 0, user .. '\\0' .. token)
 return {'taken'}`;
 
-/** ARGV: id, claims, lease in ms. Returns for each claim the locks that cover it and those within it. */
+/** ARGV: id, claims, lease in ms. Returns for each claim the locks that cover it and those within it, as COVERING does. */
 export const CLAIM = `${LOCKS_LUA}
 end_old_claims()
 enter_claims(ARGV[1], ARGV[2], ARGV[3])
@@ -164,22 +167,33 @@ return held`;
 export const END_CLAIMS = `${LOCKS_LUA}
 end_claims(ARGV[1])`;
 
-/** ARGV: now, token, end, span. */
+/** ARGV: token, time until its end in ms, span. Returns the lock, or nothing when it has ended. */
 export const REFRESH = `${LOCKS_LUA}
-local ends = redis.call('ZSCORE', KEYS[3], ARGV[2])
-if not ends or tonumber(ends) <= tonumber(ARGV[1]) then return false end
-redis.call('HSET', KEYS[1], 'span ' .. ARGV[2], ARGV[4])
-redis.call('ZADD', KEYS[3], ARGV[3], ARGV[2])
-return fact('lock', ARGV[2])`;
+local token = ARGV[1]
+local ends = redis.call('ZSCORE', KEYS[3], token)
+if not ends or tonumber(ends) <= now_ms then return false end
+redis.call('HSET', KEYS[1], 'span ' .. token, ARGV[3])
+redis.call('ZADD', KEYS[3], end_in(ARGV[2]), token)
+return fact('lock', token)`;
 
 /** ARGV: token. */
 export const RELEASE = `${LOCKS_LUA}
 return drop(ARGV[1])`;
 
-/** ARGV: key of the path. */
+/**
+ * ARGV: token, and how long its creation may still arrive, in ms: on an older connection, which Redis may read later than
+ * the one with this script. Returns whether it existed.
+ */
+export const WITHDRAW = `${LOCKS_LUA}
+redis.call('ZREMRANGEBYSCORE', KEYS[8], '-inf', now_ms)
+redis.call('ZADD', KEYS[8], end_in(ARGV[2]), ARGV[1])
+redis.call('PEXPIRE', KEYS[8], ARGV[2])
+return drop(ARGV[1])`;
+
+/** ARGV: key of the path. Returns the lock, the span and the time left in ms of each lock. */
 export const COVERING = `${LOCKS_LUA}
 return facts_of(places_covering(KEYS[2], ARGV[1]))`;
 
-/** ARGV: key of the path. */
+/** ARGV: key of the path. Returns the locks as COVERING does. */
 export const WITHIN = `${LOCKS_LUA}
 return facts_of(places_within(KEYS[2], ARGV[1]))`;

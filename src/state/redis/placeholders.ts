@@ -17,8 +17,8 @@ export function redisPlaceholders({ connection, key }: DriveStore): PlaceholderS
     },
     in: async (folder) => textsOf(await run(IN, keyOf(folder))).map(placeholderOf),
     within: async (path) => textsOf(await run(WITHIN, keyOf(path))).map(placeholderOf),
-    async put({ path, id, rev, modifiedMs, untilMs }) {
-      await run(PUT, keyOf(path), JSON.stringify({ path, id, rev, modifiedMs, untilMs }));
+    async put({ path, id, rev, modifiedMs, untilMs, owner }) {
+      await run(PUT, keyOf(path), JSON.stringify({ path, id, rev, modifiedMs, untilMs, owner }));
     },
     async forget(path) {
       await run(FORGET, keyOf(path));

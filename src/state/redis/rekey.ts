@@ -41,17 +41,19 @@ const LOCAL_FILE_KEYS = [
 /** Returns the names of the drives with data. */
 async function drivesOf(connection: Connection): Promise<ReadonlySet<string>> {
   const drives = new Set<string>();
-  let cursor = '0';
-  do {
-    const [next, keys] = listOf(
-      await connection.command('SCAN', cursor, 'MATCH', 'davgate:{*}:*-places', 'COUNT', '1000'),
-    );
-    for (const key of textsOf(keys)) {
-      const drive = PLACES.exec(key)?.[1];
-      if (drive !== undefined) drives.add(drive);
-    }
-    cursor = textOf(next);
-  } while (cursor !== '0');
+  for (const command of connection.primaries()) {
+    let cursor = '0';
+    do {
+      const [next, keys] = listOf(
+        await command('SCAN', cursor, 'MATCH', 'davgate:{*}:*-places', 'COUNT', '1000'),
+      );
+      for (const key of textsOf(keys)) {
+        const drive = PLACES.exec(key)?.[1];
+        if (drive !== undefined) drives.add(drive);
+      }
+      cursor = textOf(next);
+    } while (cursor !== '0');
+  }
   return drives;
 }
 

@@ -1,28 +1,40 @@
-import { ErrorReply } from '@redis/client';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { StateUnavailable } from '../errors.ts';
-import { LOCAL_FILES_BYTES_MAX } from '../local-files.ts';
-import type { DriveState, State } from '../state.ts';
-import { textOf, textsOf } from './answers.ts';
+import { type DriveState, SECRET_BYTES, type State } from '../state.ts';
+import { textOf } from './answers.ts';
 import { redisAppPasswords } from './app-passwords.ts';
+import { redisBudget } from './budgets.ts';
+import { redisChangeStream } from './change-stream.ts';
+import { ClockCheck } from './clock-check.ts';
+import { redisCommitTurns } from './commit-turns.ts';
 import { Connection } from './connection.ts';
 import { driveStore } from './drive-keys.ts';
+import { redisGatewayLeases } from './gateway-leases.ts';
 import { redisIntents } from './intents.ts';
-import { redisLocalFiles } from './local-files.ts';
+import { LOCAL_FILES_BYTES_MAX, redisLocalFiles } from './local-files.ts';
 import { redisLocks } from './locks.ts';
 import { redisOwners } from './owners.ts';
+import { checkPersistence } from './persistence.ts';
 import { redisPlaceholders } from './placeholders.ts';
 import { redisProperties } from './properties.ts';
 import { rekeyDrives } from './rekey.ts';
 import { redisReplacements } from './replacements.ts';
+import { ReplicaAcks } from './replica-acks.ts';
 import { redisTimes } from './times.ts';
+import { redisUploadLinks } from './upload-links.ts';
+import { Withdrawals } from './withdrawals.ts';
 
 export interface RedisStateOptions {
   /** `redis://` or `rediss://`, with user, password and database number if needed. */
   readonly url: string;
+  /** The id of this gateway, the same after each restart. The default is a new one. */
+  readonly gateway?: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whether Redis may forget the state when it stops; otherwise such a Redis is refused. */
+  readonly isVolatile?: boolean;
   /** Maximum size of all local files of one drive, in bytes. */
   readonly localFilesBytesMax?: number;
 }
@@ -33,47 +45,72 @@ const FORMAT = '1';
 
 /**
  * Opens the state in a Redis that several gateways share: drives with the same name are one drive. A resolved promise
- * means that the change is in Redis; whether it survives a kill of Redis depends on its `appendonly` and `appendfsync`
- * settings, and the log warns when they are insufficient. Throws `StateUnavailable`, as does every operation while
- * Redis is unreachable.
+ * means that the change is in Redis; whether the last second of changes survives a kill of Redis depends on its
+ * `appendfsync`, and the log warns when it is insufficient. Throws `VolatileState` for a Redis that keeps nothing on a disk,
+ * and `StateUnavailable`, as does every operation while Redis is unreachable.
  */
 export async function openRedisState(options: RedisStateOptions): Promise<State> {
-  const { url, clock, log, localFilesBytesMax = LOCAL_FILES_BYTES_MAX } = options;
+  const { url, clock, log, localFilesBytesMax = LOCAL_FILES_BYTES_MAX, isVolatile = false } = options;
   const connection = new Connection({ url, clock, log });
+  const clockCheck = new ClockCheck({ connection, clock, log });
   await connection.connect();
   try {
     await checkFormat(connection);
     await rekeyDrives(connection);
-    await warnOfLoss(connection, log);
+    await checkPersistence(connection, { isVolatile, log });
+    await clockCheck.start();
   } catch (error) {
     await connection.close();
     throw error;
   }
+  const { gateway = randomUUID() } = options;
+  const withdrawals = new Withdrawals({ clock, log });
+  const parts = { connection, gateway, clock, log, localFilesBytesMax, withdrawals };
   return {
     owners: redisOwners(connection),
     appPasswords: redisAppPasswords(connection),
-    drive: (drive) => openDrive(drive, { connection, clock, log, localFilesBytesMax }),
-    close: () => connection.close(),
+    uploadLinks: redisUploadLinks(connection),
+    drive: (drive) => openDrive(drive, parts),
+    trouble: () => connection.trouble(),
+    budget: (account) => redisBudget(connection, account),
+    commitTurns: (namespace) => redisCommitTurns(connection, namespace),
+    close() {
+      clockCheck.close();
+      withdrawals.close();
+      return connection.close();
+    },
   };
 }
 
 interface DriveParts {
   readonly connection: Connection;
+  /** The id of this gateway. */
+  readonly gateway: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly localFilesBytesMax: number;
+  readonly withdrawals: Withdrawals;
 }
 
-function openDrive(drive: string, { connection, clock, log, localFilesBytesMax }: DriveParts): DriveState {
+function openDrive(drive: string, parts: DriveParts): DriveState {
+  const { connection, gateway, clock, log, localFilesBytesMax, withdrawals } = parts;
   const store = driveStore(connection, drive);
+  const replicas = new ReplicaAcks({ connection, key: store.key('locks'), clock, log });
   return {
-    locks: redisLocks(store, { clock, log }),
+    locks: redisLocks(store, { clock, log, withdrawals, replicas }),
     properties: redisProperties(store),
     localFiles: redisLocalFiles(store, localFilesBytesMax),
     placeholders: redisPlaceholders(store),
     times: redisTimes(store),
     replacements: redisReplacements(store),
     intents: redisIntents(store),
+    changeStream: redisChangeStream(store),
+    gatewayLeases: redisGatewayLeases(store, gateway),
+    async secret() {
+      const secret = store.key('secret');
+      await connection.command('SET', secret, randomBytes(SECRET_BYTES).toString('base64'), 'NX');
+      return Buffer.from(textOf(await connection.command('GET', secret)), 'base64');
+    },
   };
 }
 
@@ -85,38 +122,4 @@ async function checkFormat(connection: Connection): Promise<void> {
       connection.shownUrl,
       `another version of davgate has written it (format ${format}); run that version, or give another database`,
     );
-}
-
-/** Logs a warning for settings of Redis that allow the loss of acknowledged changes. */
-async function warnOfLoss(connection: Connection, log: Log): Promise<void> {
-  const redis = connection.shownUrl;
-  const settings = await settingsOf(connection);
-  if (!settings) {
-    log.warn('Redis does not tell its settings; make sure that it has "appendonly yes"', { redis });
-    return;
-  }
-  const [appendonly, appendfsync, policy] = settings;
-  if (appendonly === 'no')
-    log.warn('Redis forgets locks and properties when it stops; give it "appendonly yes"', { redis });
-  else if (appendfsync !== 'always')
-    log.info('Redis may lose its last second; "appendfsync always" loses nothing', { redis, appendfsync });
-  if (policy?.startsWith('allkeys'))
-    log.warn(
-      'Redis drops locks and properties when its memory is full; give it "maxmemory-policy noeviction"',
-      {
-        redis,
-        policy,
-      },
-    );
-}
-
-/** Returns `appendonly`, `appendfsync` and `maxmemory-policy`; `undefined` where a hosted Redis hides them. */
-async function settingsOf(connection: Connection): Promise<readonly (string | undefined)[] | undefined> {
-  const settingOf = async (name: string) => textsOf(await connection.command('CONFIG', 'GET', name))[1];
-  try {
-    return await Promise.all(['appendonly', 'appendfsync', 'maxmemory-policy'].map(settingOf));
-  } catch (error) {
-    if ((error instanceof StateUnavailable ? error.cause : error) instanceof ErrorReply) return undefined;
-    throw error;
-  }
 }

@@ -1,14 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import { keyOf, type Path, relocate } from '../../util/path.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
-import {
-  LOCAL_FILE_BYTES_MAX,
-  type LocalFile,
-  type LocalFileStore,
-  LocalFileTooLarge,
-} from '../local-files.ts';
+import { type LocalFile, type LocalFileStore, LocalFileTooLarge } from '../local-files.ts';
 import type { Commits } from './commits.ts';
 import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';
+
+/** Maximum size of a local file, in bytes. AppleDouble files with a resource fork are the largest seen. */
+export const LOCAL_FILE_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Maximum size of all local files of a drive, in bytes. Beyond it the oldest are removed. */
+export const LOCAL_FILES_BYTES_MAX = 1024 * 1024 * 1024;
 
 /** Maximum number of folders and files whose listings are in memory: at most 10 MB. */
 const LISTED_MAX = 20_000;
@@ -58,6 +59,7 @@ export function sqliteLocalFiles(
   };
 
   return {
+    fileBytesMax: LOCAL_FILE_BYTES_MAX,
     get: async (path) => fileOf(statements.get(path)),
     read: async (path) => statements.read(path),
     async in(folder) {

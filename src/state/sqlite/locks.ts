@@ -50,6 +50,13 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
     within: depth === 'infinity' ? within(nowMs, root) : [],
   });
 
+  const release = (token: string) =>
+    commits.run(() => {
+      const lock = table.get(token);
+      if (lock) drop([lock]);
+      return lock !== undefined;
+    }, DURABILITY);
+
   return {
     create: (nowMs, wanted) =>
       commits.run(() => {
@@ -73,12 +80,11 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
         table.put(lock);
         return lock;
       }, DURABILITY),
-    release: (token) =>
-      commits.run(() => {
-        const lock = table.get(token);
-        if (lock) drop([lock]);
-        return lock !== undefined;
-      }, DURABILITY),
+    release,
+    // A disk that refuses this refuses everything else too, and the lock expires.
+    async withdraw({ token }) {
+      await release(token).catch(() => {});
+    },
     // A lock is checked against the claims and created in one turn of the event loop, and so are claims.
     async claim(nowMs, wanted) {
       const id = String(++claimed);

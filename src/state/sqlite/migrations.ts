@@ -120,4 +120,19 @@ export const MIGRATIONS: readonly Migration[] = [
     UNIQUE (user, id)
   ) STRICT;
   `,
+  `
+  -- NULL: not needed yet.
+  ALTER TABLE drives ADD COLUMN secret BLOB;
+  `,
+  `
+  CREATE TABLE upload_links (
+    position INTEGER PRIMARY KEY,
+    user TEXT NOT NULL,
+    id TEXT NOT NULL,
+    token_hash TEXT NOT NULL UNIQUE,
+    text TEXT NOT NULL,
+    used_bytes INTEGER NOT NULL,
+    UNIQUE (user, id)
+  ) STRICT;
+  `,
 ];

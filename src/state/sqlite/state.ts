@@ -1,10 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
-import { LOCAL_FILES_BYTES_MAX } from '../local-files.ts';
-import type { DriveState, State } from '../state.ts';
+import { type DriveState, SECRET_BYTES, type State } from '../state.ts';
 import { sqliteAppPasswords } from './app-passwords.ts';
 import { Commits } from './commits.ts';
 import { sqliteIntents } from './intents.ts';
-import { sqliteLocalFiles } from './local-files.ts';
+import { LOCAL_FILES_BYTES_MAX, sqliteLocalFiles } from './local-files.ts';
 import { sqliteLocks } from './locks.ts';
 import { sqliteOwners } from './owners.ts';
 import { sqlitePlaceholders } from './placeholders.ts';
@@ -12,6 +12,7 @@ import { sqliteProperties } from './properties.ts';
 import { sqliteReplacements } from './replacements.ts';
 import { openDatabase } from './state-database.ts';
 import { sqliteTimes } from './times.ts';
+import { sqliteUploadLinks } from './upload-links.ts';
 
 export interface SqliteStateOptions {
   /** The data directory; created if missing. One process at a time may use it. */
@@ -47,6 +48,7 @@ export function sqliteStateOn(database: SqliteDatabase, options: SqliteStateOpti
       times: sqliteTimes(database, drive, commits),
       replacements: sqliteReplacements(database, drive, commits),
       intents: sqliteIntents(database, drive, commits),
+      secret: () => commits.run(() => secretOf(database, drive)),
     };
   };
   const owners = sqliteOwners(database, commits);
@@ -60,11 +62,13 @@ export function sqliteStateOn(database: SqliteDatabase, options: SqliteStateOpti
       },
     },
     appPasswords: sqliteAppPasswords(database, commits),
+    uploadLinks: sqliteUploadLinks(database, commits),
     drive(name) {
       const state = drives.get(name) ?? openDrive(name);
       drives.set(name, state);
       return state;
     },
+    trouble: () => undefined,
     async close() {
       commits.close();
       database.close();
@@ -79,4 +83,15 @@ function driveNumber(database: SqliteDatabase, name: string): number {
     .get(name);
   if (!row) throw new Error(`the drive "${name}" is not in the table it was just put into`);
   return row.drive;
+}
+
+function secretOf(database: SqliteDatabase, drive: number): Uint8Array {
+  database
+    .prepare('UPDATE drives SET secret = ? WHERE drive = ? AND secret IS NULL')
+    .run(randomBytes(SECRET_BYTES), drive);
+  const row = database
+    .prepare<[number], { secret: Uint8Array }>('SELECT secret FROM drives WHERE drive = ?')
+    .get(drive);
+  if (!row) throw new Error('the drive has no row in the table of drives');
+  return row.secret;
 }

@@ -11,6 +11,7 @@ async function openView() {
     history: memory.files.history,
     changes: memory.files.changes,
     state: memory.state,
+    catchUp: undefined,
   };
   const { files, state } = createDriveView([
     { at: path('/'), drive, root: path('/People/Ann'), isReadOnly: false },

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { FileEntry, Page, Remote } from '../../../src/api/remote.ts';
 import { readAll } from '../../../src/util/byte-source.ts';
 import { contentHashOf } from '../../../src/util/content-hash.ts';
-import { ROOT } from '../../../src/util/path.ts';
+import { nameOf, ROOT } from '../../../src/util/path.ts';
 import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
 import { ABSENT, ANY, bytes, listed, type RemoteUnderTest } from './remote-under-test.ts';
@@ -53,14 +53,18 @@ export function readingContract(drive: RemoteUnderTest): void {
       expect(await remote.stat(path('/not/here'))).toBeUndefined();
     });
 
-    test('names that the service does not accept are refused', async () => {
+    test('names that the service does not take are kept, unless they are too long', async () => {
       const folder = await newFolder();
-      await expect(remote.write(path(`${folder}/.DS_Store`), bodyOf('x'), ANY)).rejects.toMatchObject({
-        failure: 'disallowed-name',
-      });
-      await expect(remote.write(path(`${folder}/back\\slash`), bodyOf('x'), ANY)).rejects.toMatchObject({
-        failure: 'malformed-path',
-      });
+      const paths = ['.DS_Store', 'back\\slash', 'blank '].map((name) => path(`${folder}/${name}`));
+      for (const at of paths) {
+        expect(await remote.write(at, bodyOf('x'), ANY)).toMatchObject({ path: at, name: nameOf(at) });
+        expect(await remote.stat(at)).toMatchObject({ path: at });
+      }
+      const shown = (await listed(remote, path(folder), false)).map((entry) => entry.path);
+      expect(shown.sort()).toEqual(paths.sort());
+      const long = path(`${folder}/${'x'.repeat(256)}`);
+      const failure = { failure: 'malformed-path' };
+      await expect(remote.write(long, bodyOf('x'), ANY)).rejects.toMatchObject(failure);
     });
   });
 

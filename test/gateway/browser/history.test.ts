@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type FailingFront, startFailingFront } from '../../support/failing-front.ts';
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
@@ -17,8 +17,7 @@ let folders = 0;
 beforeAll(async () => {
   service = await startTestService();
   front = await startFailingFront(service.url);
-  // Short, because one test meets a service that is away.
-  gateway = await startTestGateway({ service: { ...service, url: front.url }, deadlineMs: 300 });
+  gateway = await startTestGateway({ service: { ...service, url: front.url } });
 });
 beforeEach(async () => {
   folders += 1;
@@ -50,14 +49,14 @@ async function remove(path: string): Promise<void> {
   expect([answer.status, answer.headers.get('preference-applied')]).toEqual([204, 'recoverable']);
 }
 
-function ask(name: string, values: Readonly<Record<string, string>>): Promise<Response> {
-  return fetch(new URL(`/.davgate/api/${name}?${new URLSearchParams(values)}`, gateway.url));
+function ask(name: string, values: Readonly<Record<string, string>>, at = gateway.url): Promise<Response> {
+  return fetch(new URL(`/.davgate/api/${name}?${new URLSearchParams(values)}`, at));
 }
 
-function call(name: string, values: Readonly<Record<string, string>>): Promise<Response> {
+function call(name: string, values: Readonly<Record<string, string>>, at = gateway.url): Promise<Response> {
   const headers = { 'content-type': 'application/json' };
   const body = JSON.stringify(values);
-  return fetch(new URL(`/.davgate/api/${name}`, gateway.url), { method: 'POST', headers, body });
+  return fetch(new URL(`/.davgate/api/${name}`, at), { method: 'POST', headers, body });
 }
 
 interface Version {
@@ -217,13 +216,15 @@ test('while the service is away, versions, trash and restores are answered 503, 
   await put('/a.txt', 'a');
   const [current] = await versionsOf('/a.txt');
   const values = { path: `${folder}/a.txt`, rev: current?.rev ?? '' };
+  const impatient = await startTestGateway({ service: { ...service, url: front.url }, deadlineMs: 300 });
+  onTestFinished(() => impatient.close());
   front.leave({ status: 500 });
   const answers = [
-    await ask('versions', values),
-    await ask('trash', { path: folder }),
-    await ask('version', values),
-    await call('restore', values),
-    await call('undelete', { path: `${folder}/deleted` }),
+    await ask('versions', values, impatient.url),
+    await ask('trash', { path: folder }, impatient.url),
+    await ask('version', values, impatient.url),
+    await call('restore', values, impatient.url),
+    await call('undelete', { path: `${folder}/deleted` }, impatient.url),
   ];
   front.comeBack();
   expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503]);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type FailingFront, startFailingFront } from '../../support/failing-front.ts';
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
@@ -9,6 +9,7 @@ import { put, rpc } from '../../support/service-client.ts';
 let service: TestService;
 let front: FailingFront;
 let gateway: TestGateway;
+let behindFront: Parameters<typeof startTestGateway>[0]['service'];
 
 beforeAll(async () => {
   service = await startTestService();
@@ -20,11 +21,8 @@ beforeAll(async () => {
   await rpc(service, 'files/create_folder_batch', { paths, force_async: false });
   front = await startFailingFront(service.url);
   const { appKey, appSecret, refreshToken } = service;
-  gateway = await startTestGateway({
-    service: { url: front.url, appKey, appSecret, refreshToken },
-    root: '/Drive',
-    deadlineMs: 300,
-  });
+  behindFront = { url: front.url, appKey, appSecret, refreshToken };
+  gateway = await startTestGateway({ service: behindFront, root: '/Drive' });
 });
 afterEach(() => front.comeBack());
 afterAll(async () => {
@@ -38,8 +36,8 @@ interface Found {
   readonly cursor: string | null;
 }
 
-const asked = (values: Readonly<Record<string, string>>) =>
-  fetch(`${gateway.url}/.davgate/api/search?${new URLSearchParams(values)}`);
+const asked = (values: Readonly<Record<string, string>>, at = gateway.url) =>
+  fetch(`${at}/.davgate/api/search?${new URLSearchParams(values)}`);
 
 async function found(values: Readonly<Record<string, string>>): Promise<Found> {
   const answer = await asked(values);
@@ -83,8 +81,10 @@ test('search with a cursor that the service does not know answers 503', async ()
 });
 
 test('search while the service is away answers 503 and says that the service cannot be reached', async () => {
+  const impatient = await startTestGateway({ service: behindFront, root: '/Drive', deadlineMs: 300 });
+  onTestFinished(() => impatient.close());
   front.leave('reset');
-  const answer = await asked({ query: 'report' });
+  const answer = await asked({ query: 'report' }, impatient.url);
   expect([answer.status, (await answer.text()).trim()]).toEqual([
     503,
     'the storage service cannot be reached',

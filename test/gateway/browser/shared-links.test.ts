@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type FailingFront, startFailingFront } from '../../support/failing-front.ts';
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
 import { ok, refuse, ScriptedService } from '../../support/scripted-service.ts';
@@ -14,7 +14,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   service = await startTestService();
   front = await startFailingFront(service.url);
-  gateway = await startTestGateway({ service: { ...service, url: front.url }, deadlineMs: 0 });
+  gateway = await startTestGateway({ service: { ...service, url: front.url } });
   await gateway.following();
 });
 afterAll(async () => {
@@ -179,7 +179,6 @@ test('an account that may set no password is told so, and the password is in no 
   const { appKey, appSecret, refreshToken } = service;
   const small = await startTestGateway({
     service: { url: basic.url, appKey, appSecret, refreshToken },
-    deadlineMs: 0,
   });
   try {
     const answer = await call('share', { path: '/a', password: 'opensesame' }, small.url);
@@ -216,20 +215,23 @@ test.each([
 test('while the service is away every function is answered 503, and a password is in no log', async () => {
   const path = '/away.txt';
   const url = await shared(path);
+  const impatient = await startTestGateway({ service: { ...service, url: front.url }, deadlineMs: 0 });
+  onTestFinished(() => impatient.close());
+  await impatient.following();
   front.leave({ status: 503 });
   try {
     const answers = [
-      await ask(),
-      await ask({ path }),
-      await call('share', { path, password: 'opensesame' }),
-      await call('change-link', { path, url, password: 'opensesame' }),
-      await call('unshare', { path, url }),
+      await ask({}, impatient.url),
+      await ask({ path }, impatient.url),
+      await call('share', { path, password: 'opensesame' }, impatient.url),
+      await call('change-link', { path, url, password: 'opensesame' }, impatient.url),
+      await call('unshare', { path, url }, impatient.url),
     ];
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503]);
     expect(answers[0]?.body).toBe('the storage service is out of order; try again later');
   } finally {
     front.comeBack();
   }
-  expect(JSON.stringify([gateway.errors, gateway.warnings])).not.toContain('opensesame');
+  expect(JSON.stringify([impatient.errors, impatient.warnings])).not.toContain('opensesame');
   expect((await fetch(url)).status).toBe(200);
 });

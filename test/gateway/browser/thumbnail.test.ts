@@ -1,5 +1,5 @@
 import sharp from 'sharp';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type FailingFront, startFailingFront } from '../../support/failing-front.ts';
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
@@ -10,6 +10,7 @@ import { put, rpc } from '../../support/service-client.ts';
 let service: TestService;
 let front: FailingFront;
 let gateway: TestGateway;
+let behindFront: Parameters<typeof startTestGateway>[0]['service'];
 
 beforeAll(async () => {
   service = await startTestService();
@@ -21,10 +22,8 @@ beforeAll(async () => {
   await rpc(service, 'files/create_folder_v2', { path: '/folder' });
   front = await startFailingFront(service.url);
   const { appKey, appSecret, refreshToken } = service;
-  gateway = await startTestGateway({
-    service: { url: front.url, appKey, appSecret, refreshToken },
-    deadlineMs: 300,
-  });
+  behindFront = { url: front.url, appKey, appSecret, refreshToken };
+  gateway = await startTestGateway({ service: behindFront });
 });
 afterEach(() => front.comeBack());
 afterAll(async () => {
@@ -38,8 +37,8 @@ const revOf = async (path: string) => {
   return (headers.get('etag') ?? '').replaceAll('"', '');
 };
 
-const asked = (values: Readonly<Record<string, string>>) =>
-  fetch(`${gateway.url}/.davgate/api/thumbnail?${new URLSearchParams(values)}`);
+const asked = (values: Readonly<Record<string, string>>, at = gateway.url) =>
+  fetch(`${at}/.davgate/api/thumbnail?${new URLSearchParams(values)}`);
 
 const refusalOf = async (answer: Response) => [answer.status, (await answer.text()).trim()];
 
@@ -73,9 +72,11 @@ test('thumbnail of a folder answers 405, of nothing 404, and without a revision 
 });
 
 test('thumbnail while the service is away answers 503', async () => {
+  const impatient = await startTestGateway({ service: behindFront, deadlineMs: 300 });
+  onTestFinished(() => impatient.close());
   const rev = await revOf('/text.png');
   front.leave('reset');
-  expect(await refusalOf(await asked({ path: '/text.png', rev }))).toEqual([
+  expect(await refusalOf(await asked({ path: '/text.png', rev }, impatient.url))).toEqual([
     503,
     'the storage service cannot be reached',
   ]);

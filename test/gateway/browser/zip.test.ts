@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { pseudoRandomBytes } from '../../support/bytes.ts';
 import { succeed } from '../../support/command.ts';
 import { type FailingFront, startFailingFront } from '../../support/failing-front.ts';
@@ -16,6 +16,7 @@ const large = pseudoRandomBytes(3 * 1024 * 1024 + 17, 1);
 let service: TestService;
 let front: FailingFront;
 let gateway: TestGateway;
+let behindFront: Parameters<typeof startTestGateway>[0]['service'];
 let directory: string;
 
 beforeAll(async () => {
@@ -32,8 +33,8 @@ beforeAll(async () => {
   await put(service, '/Away/a.txt', 'a');
   front = await startFailingFront(service.url);
   const { appKey, appSecret, refreshToken } = service;
-  const behindFront = { url: front.url, appKey, appSecret, refreshToken };
-  gateway = await startTestGateway({ service: behindFront, deadlineMs: 300 });
+  behindFront = { url: front.url, appKey, appSecret, refreshToken };
+  gateway = await startTestGateway({ service: behindFront });
   directory = await mkdtemp(join(tmpdir(), 'davgate-gateway-zip-'));
 });
 afterEach(() => front.comeBack());
@@ -47,8 +48,8 @@ afterAll(async () => {
 const form = (folder: string, names: readonly unknown[]) =>
   new URLSearchParams({ folder, names: JSON.stringify(names) });
 
-const zipped = (folder: string, names: readonly unknown[]) =>
-  fetch(`${gateway.url}/.davgate/api/zip`, { method: 'POST', body: form(folder, names) });
+const zipped = (folder: string, names: readonly unknown[], at = gateway.url) =>
+  fetch(`${at}/.davgate/api/zip`, { method: 'POST', body: form(folder, names) });
 
 const refusalOf = async (answer: Response) => [answer.status, (await answer.text()).trim()];
 
@@ -130,8 +131,10 @@ test('zip of a folder that is not there answers 404, and zip that is not sent as
 });
 
 test('zip answers 503 when the first file cannot be read because the service is away', async () => {
-  await (await fetch(`${gateway.url}/Away/`)).text();
+  const impatient = await startTestGateway({ service: behindFront, deadlineMs: 300 });
+  onTestFinished(() => impatient.close());
+  await (await fetch(`${impatient.url}/Away/`)).text();
   front.leave('reset');
-  const answer = await zipped('/', ['Away']);
+  const answer = await zipped('/', ['Away'], impatient.url);
   expect(await refusalOf(answer)).toEqual([503, 'the storage service cannot be reached']);
 });

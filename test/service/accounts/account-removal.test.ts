@@ -25,7 +25,7 @@ beforeEach(async () => {
   clock = new ManualClock();
   service = await startTestService({ clock });
   await addPerson(service, EMAIL, PASSWORD);
-  const added = addApp(service, { redirectUris: [CALLBACK] });
+  const added = await addApp(service, { redirectUris: [CALLBACK] });
   app = { key: added.app.key, secret: added.secret, redirectUri: CALLBACK };
   theirs = { ...service, token: await tokenByConsent(service, app, EMAIL, PASSWORD) };
 });
@@ -42,7 +42,8 @@ const LARGE = pseudoRandomBytes(5_000_000, 7);
 
 const blockFiles = () => readdir(join(service.dataDirectory, 'blocks'));
 
-const homesLeft = () => besideService(service, ({ accounts }) => accounts.abandonedHomes().length);
+const homesLeft = () =>
+  besideService(service, async ({ accounts }) => (await accounts.abandonedHomes()).length);
 
 test('account remove revokes the account’s token, links and sign-in at once, deletes its files, and leaves those of others', async () => {
   await put(service, '/ours', pseudoRandomBytes(5_000_000, 8));
@@ -69,7 +70,7 @@ test('account remove revokes the account’s token, links and sign-in at once, d
 
   await eventually(async () => {
     await clock.advance(HOUR_MS);
-    expect([homesLeft(), await blockFiles()]).toEqual([0, ours]);
+    expect([await homesLeft(), await blockFiles()]).toEqual([0, ours]);
   });
   expect((await rpc(service, 'files/get_metadata', { path: '/ours' })).status).toBe(200);
 });
@@ -78,10 +79,10 @@ test('account remove continues after a restart, and a new account of the same ad
   await put(theirs, '/large', LARGE);
   await remove('--delete-files');
   await service.service.close();
-  expect(homesLeft()).toBe(1);
+  expect(await homesLeft()).toBe(1);
   const again = await startTestService({ clock, dataDirectory: service.dataDirectory });
   try {
-    await eventually(() => expect(homesLeft()).toBe(0));
+    await eventually(async () => expect(await homesLeft()).toBe(0));
     await addPerson(again, EMAIL, PASSWORD);
     const token = await tokenByConsent(again, app, EMAIL, PASSWORD);
     const answered = await rpc(again, 'files/list_folder', { path: '' }, { token });
@@ -90,7 +91,7 @@ test('account remove continues after a restart, and a new account of the same ad
     await again.close();
   }
   const damages: string[] = [];
-  for await (const damage of checkService(service.dataDirectory, () => undefined)) damages.push(damage);
+  for await (const damage of checkService(service, () => undefined)) damages.push(damage);
   expect(damages).toEqual([]);
 });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isStartFailure } from '../../../src/cli/start-failure.ts';
 import { SCOPES } from '../../../src/service/accounts/scopes.ts';
-import { openDatabase } from '../../../src/service/registry/database.ts';
+import { openDatabase } from '../../../src/service/directory/sqlite/database.ts';
 import { runAdmin } from '../../support/admin.ts';
 import { appIn, printedValue } from '../../support/admin-output.ts';
 import { FormBrowser, tokenByConsent } from '../../support/consent.ts';

@@ -8,17 +8,17 @@ test('an operation that fails throws AdminError and changes no account', async (
   const { dataDirectory, close } = await startTestService();
   try {
     await administer(dataDirectory, { mayCreate: false }, async (administration) => {
-      const before = administration.accounts();
+      const before = await administration.accounts();
       const email = before[0]?.email ?? '';
       const failures: (() => Promise<unknown>)[] = [
         () => administration.createAccount({ email }, {}),
         () => administration.createAccount({ email: 'new@example.org' }, { text: '7 chars' }),
         () => administration.changeAccount(email, { surname: 'New' }, { text: '7 chars' }),
         () => administration.changeAccount('missing@example.org', { surname: 'New' }),
-        async () => administration.removeAccount('missing@example.org'),
+        () => administration.removeAccount('missing@example.org'),
       ];
       for (const failure of failures) await expect(failure()).rejects.toBeInstanceOf(AdminError);
-      expect(administration.accounts()).toEqual(before);
+      expect(await administration.accounts()).toEqual(before);
     });
   } finally {
     await close();

@@ -30,7 +30,7 @@ function expectNoSecret(...secrets: readonly string[]): void {
 
 test('a failed and a successful sign-in are logged with address and account, and without the password', async () => {
   const redirectUri = 'http://127.0.0.1:9/callback';
-  const { app } = addApp(service, { redirectUris: [redirectUri] });
+  const { app } = await addApp(service, { redirectUris: [redirectUri] });
   const email = 'ann@example.org';
   const account = await addPerson(service, email, PASSWORD);
   const browser = new FormBrowser(service);

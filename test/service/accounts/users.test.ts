@@ -20,7 +20,7 @@ describe('users and check', () => {
 
   test('users/get_space_usage counts stored bytes', async () => {
     // A separate account, because removals of other tests lower the usage in the background.
-    const account = service.service.addAccount({
+    const account = await service.service.addAccount({
       email: 'space@example.org',
       givenName: 'S',
       surname: 'P',

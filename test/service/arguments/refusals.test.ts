@@ -1,90 +1,28 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SCOPES } from '../../../src/service/accounts/scopes.ts';
-import { Faults } from '../../../src/service/faults/faults.ts';
-import { jobsOf } from '../../../src/service/jobs/jobs.ts';
-import { linksIn } from '../../../src/service/links/links.ts';
-import { linkPasswords } from '../../../src/service/links/password.ts';
-import { temporaryLinksIn } from '../../../src/service/links/temporary-links.ts';
-import { type Listener, startListener } from '../../../src/service/listener.ts';
-import { Previews } from '../../../src/service/previews/previews.ts';
-import { copyReferencesIn } from '../../../src/service/registry/copy-references.ts';
-import { openDatabase } from '../../../src/service/registry/database.ts';
-import { registryIn } from '../../../src/service/registry/registry.ts';
-import { tagsIn } from '../../../src/service/registry/tags.ts';
-import { createRouter } from '../../../src/service/router.ts';
-import { WebFiles } from '../../../src/service/save-url/web-files.ts';
-import { searchesOf } from '../../../src/service/search/searches.ts';
 import {
   type Storage,
   StorageError,
   type StorageRefusal,
   type StoredFile,
 } from '../../../src/service/storage/storage.ts';
-import { systemClock } from '../../../src/util/clock.ts';
-import { silentLog } from '../../../src/util/log.ts';
 import { type Answered, headerJson, refusal, refusalIn, send } from '../../support/service-client.ts';
-import { unhurried } from '../../support/unhurried.ts';
+import { type ServiceOver, serviceOver } from '../../support/service-over.ts';
 
 /** The outcome of every call of the storage. */
 let next: () => unknown = () => undefined;
 const loggedErrors: Record<string, unknown>[] = [];
-let listener: Listener;
-let token: string;
-let directory: string;
-let closeAll: () => Promise<void>;
+let service: ServiceOver;
 
 // The router over a storage that refuses on demand, for refusals that need a terabyte or a broken disk.
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'davgate-refusals-'));
-  const database = openDatabase(directory);
-  const registry = registryIn(database);
-  const { accounts, apps, tokens } = registry;
-  const account = accounts.add(
-    { email: 'x@example.org', givenName: 'X', surname: 'Y', mayDeletePermanently: true, limitBytes: 0 },
-    '1',
-  );
-  const { app } = apps.add({ name: 'X', status: 'production', scopes: SCOPES, redirectUris: [] });
-  token = tokens.grantAccess(0, { accountId: account.id, appKey: app.key, scopes: SCOPES });
   const log = {
     info: () => undefined,
     warn: () => undefined,
     error: (event: string, fields = {}) => loggedErrors.push({ event, ...fields }),
   };
-  const answer = createRouter(
-    {
-      storage: new Proxy({}, { get: () => () => next() }) as Storage,
-      links: linksIn(database),
-      tags: tagsIn(database),
-      copyReferences: copyReferencesIn(database),
-      linkPasswords: linkPasswords(systemClock, silentLog, unhurried()),
-      temporaryLinks: temporaryLinksIn(database),
-      ...registry,
-      jobs: jobsOf(systemClock, log, unhurried()),
-      previews: new Previews(systemClock),
-      searches: searchesOf(),
-      webFiles: new WebFiles(systemClock, log),
-      clock: systemClock,
-      freeBytes: async () => 0,
-      accountWithId: accounts.withId,
-      makeTeamFolder: async () => undefined,
-      webUrl: () => 'http://service',
-      contentUrl: () => 'http://service',
-      closing: new AbortController().signal,
-    },
-    new Faults({}, systemClock),
-    log,
-  );
-  listener = await startListener({ listen: { host: '127.0.0.1', port: 0 }, clock: systemClock, log, answer });
-  closeAll = async () => {
-    await listener.close(unhurried());
-    database.close();
-    await rm(directory, { recursive: true });
-  };
+  service = await serviceOver(new Proxy({}, { get: () => () => next() }) as Storage, log);
 });
-afterAll(() => closeAll());
+afterAll(() => service.close());
 
 function refuse(storageRefusal: StorageRefusal, side?: 'from' | 'to'): void {
   next = () => {
@@ -119,10 +57,10 @@ const ARGUMENTS: Record<string, object> = {
 function call(name: string): Promise<Answered> {
   const isContent = /\/(upload|start|append_v2|finish|download)$/.test(name);
   const argument = ARGUMENTS[name] ?? {};
-  return send(`${listener.url}/2/${name}`, {
+  return send(`${service.url}/2/${name}`, {
     method: 'POST',
     headers: {
-      ...(name !== 'files/list_folder/longpoll' && { authorization: `Bearer ${token}` }),
+      ...(name !== 'files/list_folder/longpoll' && { authorization: `Bearer ${service.token}` }),
       ...(isContent ? { 'dropbox-api-arg': headerJson(argument) } : { 'content-type': 'application/json' }),
       ...(isContent && name !== 'files/download' && { 'content-type': 'application/octet-stream' }),
     },
@@ -225,9 +163,9 @@ describe('jobs whose storage refuses', () => {
   });
 
   function post(name: string, argument: object): Promise<Answered> {
-    return send(`${listener.url}/2/${name}`, {
+    return send(`${service.url}/2/${name}`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
       body: JSON.stringify(argument),
     });
   }
@@ -261,7 +199,7 @@ describe('unexpected errors of the storage', () => {
     expect(loggedErrors).toEqual([
       { event: 'a request failed', requestId, function: 'files/get_metadata', error: expect.any(String) },
     ]);
-    expect(JSON.stringify(loggedErrors)).not.toContain(token);
+    expect(JSON.stringify(loggedErrors)).not.toContain(service.token);
   });
 
   const FILE: StoredFile = {
@@ -293,7 +231,7 @@ describe('unexpected errors of the storage', () => {
       throw new Error('EIO');
     };
     loggedErrors.length = 0;
-    expect((await send(`${listener.url}${pathname}`, {})).status).toBe(500);
+    expect((await send(`${service.url}${pathname}`, {})).status).toBe(500);
     expect(loggedErrors).toMatchObject([{ event: 'a request failed', function: '/cd' }]);
     const secret = /[\w-]{43}/.exec(pathname)?.[0] ?? pathname;
     expect(JSON.stringify(loggedErrors)).not.toContain(secret);

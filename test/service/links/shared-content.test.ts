@@ -18,7 +18,7 @@ let otherToken: string;
 
 beforeAll(async () => {
   service = await startTestService({ clock });
-  const { id } = service.service.addAccount({
+  const { id } = await service.service.addAccount({
     email: 'stranger@example.org',
     givenName: 'S',
     surname: 'T',

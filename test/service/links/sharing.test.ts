@@ -26,7 +26,7 @@ async function createdUrl(argument: object): Promise<string> {
 }
 
 async function otherToken(email: string): Promise<string> {
-  const account = service.service.addAccount({
+  const account = await service.service.addAccount({
     email,
     givenName: 'O',
     surname: 'T',

@@ -50,13 +50,13 @@ class PagingFollower {
   }
 
   /** Reads a page. Returns whether there are more; a missing folder has none. */
-  page(): boolean {
+  async page(): Promise<boolean> {
     const { storage, asked } = this;
     try {
       const page =
         this.#cursor === undefined
-          ? storage.list(OWNER, this.#scope, asked.limit)
-          : storage.listContinue(OWNER, this.#cursor);
+          ? await storage.list(OWNER, this.#scope, asked.limit)
+          : await storage.listContinue(OWNER, this.#cursor);
       // The first page of a listing has the folder itself in addition.
       expect(page.entries.length).toBeLessThanOrEqual(asked.limit + 1);
       for (const { kind, pathLower } of page.entries) this.#mirror.apply(kind, pathLower);
@@ -76,23 +76,23 @@ class PagingFollower {
   }
 
   /** Reads the remaining pages and compares the result with a new listing. */
-  finish(): void {
-    while (this.page());
+  async finish(): Promise<void> {
+    while (await this.page());
     const isShown = (known: string) => known.startsWith(`${this.#scope.path}/`);
-    if (this.isThere()) expect(this.#mirror.paths.filter(isShown)).toEqual(this.#expected());
+    if (await this.isThere()) expect(this.#mirror.paths.filter(isShown)).toEqual(await this.#expected());
   }
 
-  isThere(): boolean {
+  async isThere(): Promise<boolean> {
     try {
-      return this.storage.stat(HOME, this.#scope.path, false).kind === 'folder';
+      return (await this.storage.stat(HOME, this.#scope.path, false)).kind === 'folder';
     } catch {
       return false;
     }
   }
 
   /** Returns the paths of a new listing. */
-  #expected(): string[] {
-    const { entries } = this.storage.list(OWNER, this.#scope, 2000);
+  async #expected(): Promise<string[]> {
+    const { entries } = await this.storage.list(OWNER, this.#scope, 2000);
     const paths = entries.map(({ pathLower }) => pathLower);
     return paths.filter((known) => known !== this.#scope.path).sort();
   }
@@ -127,7 +127,7 @@ async function play(
     if (step.do !== 'page') asked.push(change(storage, run, step));
     else {
       await Promise.all(asked.splice(0));
-      followers[step.follower]?.page();
+      await followers[step.follower]?.page();
     }
   }
   await Promise.all(asked);
@@ -148,10 +148,11 @@ test.each([200, 3, 1])(
           const run = `/run${runs++}`;
           await storage.createFolder(HOME, run, false);
           const followers = scopes.map((one) => new PagingFollower(storage, one, run));
-          for (const [index, { beginsEmpty }] of scopes.entries()) if (beginsEmpty) followers[index]?.page();
+          for (const [index, { beginsEmpty }] of scopes.entries())
+            if (beginsEmpty) await followers[index]?.page();
           await play(storage, run, steps, followers);
           taken += steps.length;
-          for (const follower of followers) follower.finish();
+          for (const follower of followers) await follower.finish();
         },
       ),
       { numRuns: Math.ceil(OPERATIONS / STEPS_MIN), seed: testSeed() },

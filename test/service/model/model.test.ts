@@ -27,8 +27,7 @@ beforeAll(async () => {
   dataDirectory = await mkdtemp(join(tmpdir(), 'davgate-model-'));
   // Few rows, so that most moves and copies of a folder take several transactions.
   service = new ServiceProcess(builtUrl('service/server.ts'), dataDirectory, {
-    stagedRowsMax: 3,
-    removedRowsMax: 3,
+    steps: { stagedRowsMax: 3, removedRowsMax: 3 },
   });
   await service.start();
 });

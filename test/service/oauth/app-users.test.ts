@@ -16,18 +16,18 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-beforeEach(() => {
-  flow = new CodeFlow(service);
+beforeEach(async () => {
+  flow = await CodeFlow.start(service);
 });
 
 /** Adds `count` accounts that have linked the app. */
-function linkUsers(count: number): void {
-  besideService(service, ({ accounts, grants }) => {
+async function linkUsers(count: number): Promise<void> {
+  await besideService(service, async ({ accounts, tokens }) => {
     for (let user = 0; user < count; user++) {
       const email = `${user}-${flow.app.key}@example.org`;
       const person = { email, givenName: 'N', surname: 'N', mayDeletePermanently: false };
-      const { id } = addAccount(accounts, person);
-      grants.add(0, { accountId: id, appKey: flow.app.key, scopes: flow.app.scopes });
+      const { id } = await addAccount(accounts, person);
+      await tokens.grantRefreshable(0, { accountId: id, appKey: flow.app.key, scopes: flow.app.scopes });
     }
   });
 }
@@ -51,8 +51,8 @@ describe('user limit of an app', () => {
   ] as const)(
     'an app %s refuses a user above its limit, counts unused codes, and lets linked users link again',
     async (_, status, most) => {
-      besideService(service, ({ apps }) => apps.change(flow.app.key, { status }));
-      linkUsers(most - 1);
+      await besideService(service, ({ apps }) => apps.change(flow.app.key, { status }));
+      await linkUsers(most - 1);
       const code = await flow.codeFor(flow.asking());
       // An unexchanged code counts as a user.
       const { page } = await signInAsNewUser();
@@ -65,10 +65,10 @@ describe('user limit of an app', () => {
   );
 
   test('an app at its user limit takes more users once its status allows them', async () => {
-    besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
-    linkUsers(50);
+    await besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
+    await linkUsers(50);
     expect((await signInAsNewUser()).page.text).toContain(LIMIT_REACHED);
-    besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'applied' }));
+    await besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'applied' }));
     const { browser, page } = await signInAsNewUser();
     expect(page.text).toContain('wants access to your account');
     expect((await flow.exchange(sentBack(await browser.press('allow'), CALLBACK)['code'] ?? '')).status).toBe(
@@ -77,8 +77,8 @@ describe('user limit of an app', () => {
   });
 
   test('two users who allow an app at once get its one free place once', async () => {
-    besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
-    linkUsers(49);
+    await besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
+    await linkUsers(49);
     const both = [await signInAsNewUser(), await signInAsNewUser()];
     for (const { page } of both) expect(page.text).toContain('wants access to your account');
     const answers = await Promise.all(both.map(({ browser }) => browser.press('allow')));
@@ -86,8 +86,8 @@ describe('user limit of an app', () => {
   });
 
   test('an unused code gives its place in the user limit back after ten minutes', async () => {
-    besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
-    linkUsers(49);
+    await besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
+    await linkUsers(49);
     await flow.codeFor(flow.asking());
     expect((await signInAsNewUser()).page.text).toContain(LIMIT_REACHED);
     await clock.advance(600_000);
@@ -95,7 +95,7 @@ describe('user limit of an app', () => {
   });
 
   test('an app in production takes more than 500 users', async () => {
-    linkUsers(501);
+    await linkUsers(501);
     expect((await signInAsNewUser()).page.text).toContain('wants access to your account');
   });
 });

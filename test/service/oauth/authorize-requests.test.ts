@@ -13,8 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-beforeEach(() => {
-  flow = new CodeFlow(service);
+beforeEach(async () => {
+  flow = await CodeFlow.start(service);
 });
 
 describe('GET /oauth2/authorize', () => {

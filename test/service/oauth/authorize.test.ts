@@ -16,8 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-beforeEach(() => {
-  flow = new CodeFlow(service);
+beforeEach(async () => {
+  flow = await CodeFlow.start(service);
 });
 
 describe('authorization code flow', () => {
@@ -193,7 +193,7 @@ describe('authorization code', () => {
 
   test('a code is not exchanged by another app', async () => {
     const code = await flow.codeFor(flow.asking());
-    const other = addApp(service, { redirectUris: [CALLBACK] });
+    const other = await addApp(service, { redirectUris: [CALLBACK] });
     const answered = await flow.exchange(code, { client_id: other.app.key, client_secret: other.secret });
     expect(answered.json).toMatchObject({ error: 'invalid_grant' });
     expect((await flow.exchange(code)).status).toBe(200);

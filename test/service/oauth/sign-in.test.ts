@@ -23,7 +23,7 @@ afterAll(() => service.close());
 
 // Each test has its own app and account, so that wrong passwords of one do not delay another.
 beforeEach(async () => {
-  ({ app } = addApp(service, { redirectUris: [CALLBACK, OVER_HTTPS] }));
+  ({ app } = await addApp(service, { redirectUris: [CALLBACK, OVER_HTTPS] }));
   email = `person${people++}@example.org`;
   await addPerson(service, email, PASSWORD);
   browser = new FormBrowser(service);
@@ -50,7 +50,7 @@ describe('sign-in', () => {
   });
 
   test('a sign-in to an account without a password is refused', async () => {
-    besideService(service, ({ accounts }) =>
+    await besideService(service, ({ accounts }) =>
       accounts.add(
         { email: `none-${email}`, givenName: '', surname: '', mayDeletePermanently: false, limitBytes: 0 },
         `9${people}`,
@@ -224,7 +224,7 @@ describe('consent that was given before', () => {
     await browser.open(request);
     await browser.signIn(email, PASSWORD);
     const { code = '' } = sentBack(await browser.press('allow'), redirectUri);
-    besideService(service, ({ codes }) =>
+    await besideService(service, ({ codes }) =>
       codes.exchange(clock.now(), { code, appKey: app.key, hasSecret: true, redirectUri }),
     );
   }
@@ -252,12 +252,13 @@ describe('consent that was given before', () => {
     const again = asking({ redirect_uri: OVER_HTTPS, force_reapprove: 'true' });
     expect(asksForConsent(await browser.open(again))).toBe(true);
     expect(asksForConsent(await browser.open(asking()))).toBe(true);
-    besideService(service, ({ apps }) => apps.change(app.key, { scopes: app.scopes.slice(1) }));
+    await besideService(service, ({ apps }) => apps.change(app.key, { scopes: app.scopes.slice(1) }));
     const answered = await browser.open(asking({ redirect_uri: OVER_HTTPS }));
     expect(sentBack(answered, OVER_HTTPS)).toHaveProperty('code');
-    besideService(service, ({ apps }) => apps.change(app.key, { scopes: app.scopes }));
-    besideService(service, ({ grants }) => {
-      for (const { number, appKey } of grants.all()) if (appKey === app.key) grants.revoke(number);
+    await besideService(service, ({ apps }) => apps.change(app.key, { scopes: app.scopes }));
+    await besideService(service, async ({ grants }) => {
+      for (const { number, appKey } of await grants.all())
+        if (appKey === app.key) await grants.revoke(number);
     });
     expect(asksForConsent(await browser.open(asking({ redirect_uri: OVER_HTTPS })))).toBe(true);
   });

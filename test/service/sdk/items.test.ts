@@ -14,7 +14,7 @@ let other: Dropbox;
 
 beforeAll(async () => {
   ({ service, clients, sdk } = await startSdkService());
-  const account = service.service.addAccount({
+  const account = await service.service.addAccount({
     email: 'other@example.org',
     givenName: 'O',
     surname: 'T',

@@ -21,7 +21,7 @@ let otherUser: Dropbox;
 
 beforeAll(async () => {
   ({ service, clients, sdk, app } = await startSdkService());
-  const account = service.service.addAccount({
+  const account = await service.service.addAccount({
     email: 'stranger@example.org',
     givenName: 'S',
     surname: 'T',

@@ -34,7 +34,7 @@ test('checkUser and checkApp answer the query, and an absent query as empty', as
 
 test('usersGetAccount and usersGetAccountBatch answer BasicAccount of any account by its id', async () => {
   const person = { email: 'known@example.org', givenName: 'K', surname: 'N', mayDeletePermanently: false };
-  const { id } = service.service.addAccount(person);
+  const { id } = await service.service.addAccount(person);
   const known = {
     account_id: id,
     name: {
@@ -80,7 +80,7 @@ test('sharingListFolders and filePropertiesTemplatesListForUser answer empty lis
 });
 
 test('usersGetSpaceUsage without the scope answers missing_scope, and with a revoked token invalid_access_token', async () => {
-  const account = service.service.addAccount({
+  const account = await service.service.addAccount({
     email: 'other@example.org',
     givenName: 'O',
     surname: 'T',

@@ -56,7 +56,7 @@ test('the block collector beside random work removes no block that is in use', a
     let working = true;
     const disk = slowDisk(random, () => working);
     const storage = await openStorage({ dataDirectory, clock, log: silentLog, disk });
-    storage.createNamespace(HOME, 2 ** 40);
+    await storage.createNamespace(HOME, 2 ** 40);
     const run = new Run(storage, random);
     const collector = (async () => {
       for (; working; await new Promise((resolve) => setImmediate(resolve)))
@@ -131,14 +131,14 @@ class Run {
   }
 
   async #restore(path: string): Promise<void> {
-    const { entries } = this.storage.revisions(HOME, path, { by: 'path', limit: 10 });
+    const { entries } = await this.storage.revisions(HOME, path, { by: 'path', limit: 10 });
     const { rev = '' } = entries[this.random(Math.max(1, entries.length))] ?? {};
     await this.storage.restore(HOME, path, rev);
   }
 
   /** A file that is removed during a read is read to its end. */
   async #read(path: string): Promise<void> {
-    const found = this.storage.stat(HOME, path, false);
+    const found = await this.storage.stat(HOME, path, false);
     if (found.kind === 'file') await this.#expectReadable(found);
   }
 
@@ -146,9 +146,10 @@ class Run {
   async expectAllReadable(): Promise<number> {
     let count = 0;
     const scope = { path: '', recursive: true, includeDeleted: true };
-    for (const { kind, pathLower } of this.storage.list(OWNER, scope, 2000).entries) {
+    for (const { kind, pathLower } of (await this.storage.list(OWNER, scope, 2000)).entries) {
       if (kind === 'folder') continue;
-      const revisions = () => this.storage.revisions(HOME, pathLower, { by: 'path', limit: 100 }).entries;
+      const revisions = async () =>
+        (await this.storage.revisions(HOME, pathLower, { by: 'path', limit: 100 })).entries;
       const entries = await Promise.resolve()
         .then(revisions)
         .catch((failure: unknown) => {
@@ -162,7 +163,7 @@ class Run {
   }
 
   async #expectReadable(file: StoredFile): Promise<void> {
-    const bytes = await bytesOf(this.storage.read(file, undefined));
+    const bytes = await bytesOf(this.storage.read(HOME, file, undefined));
     const is = CONTENTS.some((content) => content.equals(bytes));
     expect(is, `${file.pathDisplay} (${file.rev}) is whole`).toBe(true);
   }

@@ -17,11 +17,11 @@ function committer() {
   onTestFinished(() => {
     database.close();
   });
-  database.exec(`CREATE TABLE setting (name TEXT, value ANY); INSERT INTO setting VALUES ('tick', 0);
+  database.exec(`CREATE TABLE namespace (id INTEGER PRIMARY KEY, tick INTEGER); INSERT INTO namespace VALUES (1, 0);
     CREATE TABLE number (value INTEGER UNIQUE)`);
   const clock = new ManualClock();
   const transactions: Transaction[] = [];
-  const ticks = new Ticks(0, clock);
+  const ticks = new Ticks(database, clock);
   const line = new Committer(database, ticks, clock, (transaction) => transactions.push(transaction));
   const add = database.prepare('INSERT INTO number VALUES (?)');
   const insert = (value: number) => (transaction: Transaction) => {
@@ -59,16 +59,16 @@ test('an operation that fails for lack of space does not fail the others of its 
 test('a failed transaction releases its change numbers', async () => {
   const { database, ticks, line, insert } = committer();
   await line.run(insert(1));
-  const range = ticks.reserve(10, 1000);
+  const range = ticks.reserve(1, 10, 1000);
   database.pragma('max_page_count = 5');
   database.exec('CREATE TABLE large (bytes BLOB)');
-  const { last } = ticks;
+  const last = ticks.last(1);
   const large = line.run((transaction) => {
     transaction.ticks.useUp(range);
     database.prepare('INSERT INTO large VALUES (zeroblob(100000))').run();
   });
   expect(await refusal(large)).toBe('write/insufficient_space');
-  expect(ticks.last).toBe(last);
+  expect(ticks.last(1)).toBe(last);
 });
 
 test('a commit that waits longer than a second is refused with too_many_write_operations', async () => {

@@ -49,6 +49,6 @@ test.each([
     const odd = [bytes.subarray(0, 1_000_003), bytes.subarray(1_000_003)];
     const file = await storage.upload(HOME, commit('/file'), { ...body(...odd), contentHash: hash });
     expect(file).toMatchObject({ contentHash: hash, sizeBytes: bytes.length });
-    expect((await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
+    expect((await bytesOf(storage.read(HOME, file, undefined))).equals(bytes)).toBe(true);
   },
 );

@@ -18,7 +18,7 @@ const clock = { ...systemClock, now: () => startMs };
 // No commit is refused for waiting too long on a busy machine.
 const commitWaitMs = Number.POSITIVE_INFINITY;
 const storage = await openStorage({ dataDirectory, clock, log, commitWaitMs });
-storage.createNamespace('home', 2 ** 40);
+await storage.createNamespace('home', 2 ** 40);
 const random = randomOf(Number(seed));
 const WORKERS = 6;
 const FILES = 8;

@@ -59,7 +59,7 @@ test(`${KILLS} kills at random moments lose no acknowledged write and leave none
       log: silentLog,
       commitWaitMs: Number.POSITIVE_INFINITY,
     });
-    storage.createNamespace(HOME, 2 ** 40);
+    await storage.createNamespace(HOME, 2 ** 40);
     await expectSessions(storage, lines);
     const found = await filesOf(storage);
     for (let worker = 0; worker < 6; worker++) {
@@ -130,10 +130,10 @@ function applied(files: Files, { put, label, remove, move, copy, to }: Operation
 /** Reads every file. Returns their labels by worker and path. */
 async function filesOf(storage: Storage): Promise<Map<number, Map<string, string>>> {
   const workers = new Map<number, Map<string, string>>();
-  for (const entry of storage.list(OWNER, { path: '', recursive: true, includeDeleted: false }, 2000)
+  for (const entry of (await storage.list(OWNER, { path: '', recursive: true, includeDeleted: false }, 2000))
     .entries) {
     if (entry.kind !== 'file') continue;
-    const bytes = await bytesOf(storage.read(entry, undefined));
+    const bytes = await bytesOf(storage.read(HOME, entry, undefined));
     const worker = Number(/^\/w(\d)/.exec(entry.pathDisplay)?.[1]);
     const ofWorker = workers.get(worker) ?? new Map<string, string>();
     workers.set(worker, ofWorker.set(entry.pathDisplay, labelOf(bytes)));
@@ -182,7 +182,7 @@ async function expectSessions(storage: Storage, lines: readonly Line[]): Promise
       throw failure;
     });
     if (!file) continue;
-    const bytes = await bytesOf(storage.read(file, undefined));
+    const bytes = await bytesOf(storage.read(HOME, file, undefined));
     expect(bytes.length, `session of ${label}`).toBeGreaterThanOrEqual(sizeBytes);
     expect(bytes.equals(contentOf(label).subarray(0, bytes.length)), `session of ${label}`).toBe(true);
     await storage.removeForever(HOME, '/session');

@@ -109,8 +109,10 @@ async function fill(storage: Storage, folder: string, sizeBytes: number): Promis
 
 async function expectAll(storage: Storage, written: Map<string, Buffer>): Promise<void> {
   for (const [path, bytes] of written) {
-    const file = storage.stat(HOME, path, false);
-    expect(file.kind === 'file' && (await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
+    const file = await storage.stat(HOME, path, false);
+    expect(file.kind === 'file' && (await bytesOf(storage.read(HOME, file, undefined))).equals(bytes)).toBe(
+      true,
+    );
   }
 }
 

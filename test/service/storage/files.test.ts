@@ -15,16 +15,16 @@ test('a file reads as it was written, also after a restart', async () => {
     pathDisplay: '/Photos/Åse.jpg',
     sizeBytes: 9_711_423,
   });
-  expect((await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
+  expect((await bytesOf(storage.read(HOME, file, undefined))).equals(bytes)).toBe(true);
   await storage.close();
   const again = await openStorage({
     dataDirectory: storage.dataDirectory,
     clock: systemClock,
     log: silentLog,
   });
-  expect(again.stat(HOME, '/photos/ÅSE.JPG', false)).toEqual(file);
+  expect(await again.stat(HOME, '/photos/ÅSE.JPG', false)).toEqual(file);
   expect(
-    (await bytesOf(again.read(file, { start: 4_194_300, end: 8_388_610 }))).equals(
+    (await bytesOf(again.read(HOME, file, { start: 4_194_300, end: 8_388_610 }))).equals(
       bytes.subarray(4_194_300, 8_388_610),
     ),
   ).toBe(true);
@@ -36,14 +36,14 @@ test('folders list their entries, move and are removed', async () => {
   await put(storage, '/a/b.txt', 'b');
   await put(storage, '/a/c/d.txt', 'd');
   await storage.createFolder(HOME, '/a/e', false);
-  const page = storage.list(OWNER, { path: '/A', recursive: false, includeDeleted: false }, 500);
+  const page = await storage.list(OWNER, { path: '/A', recursive: false, includeDeleted: false }, 500);
   expect(page.entries.map((entry) => `${entry.kind} ${entry.pathDisplay}`)).toEqual([
     'file /a/b.txt',
     'folder /a/c',
     'folder /a/e',
   ]);
   expect(page.hasMore).toBe(false);
-  const all = storage.list(OWNER, { path: '', recursive: true, includeDeleted: false }, 2);
+  const all = await storage.list(OWNER, { path: '', recursive: true, includeDeleted: false }, 2);
   expect(all.hasMore).toBe(true);
   await storage.relocate(HOME, '/a/c', '/z', { copy: false, autorename: false });
   await storage.remove(HOME, '/a');

@@ -8,10 +8,15 @@ import { bytesOf, HOME, OWNER, opened, put, refusal, textAt } from './opened.ts'
 
 const MOVE = { copy: false, autorename: false };
 
-function texts(storage: Storage, path: string, by: 'path' | 'id' = 'path', limit = 100): Promise<string[]> {
-  const page = storage.revisions(HOME, path, { by, limit });
+async function texts(
+  storage: Storage,
+  path: string,
+  by: 'path' | 'id' = 'path',
+  limit = 100,
+): Promise<string[]> {
+  const page = await storage.revisions(HOME, path, { by, limit });
   return Promise.all(
-    page.entries.map(async (file) => (await bytesOf(storage.read(file, undefined))).toString()),
+    page.entries.map(async (file) => (await bytesOf(storage.read(HOME, file, undefined))).toString()),
   );
 }
 
@@ -27,11 +32,11 @@ test('a removed file is found with includeDeleted alone', async () => {
     pathDisplay: '/Dir/a.txt',
     restorable: true,
   };
-  expect(storage.stat(HOME, '/dir/a.txt', true)).toEqual(deletion);
-  expect(storage.stat(HOME, file.id, true)).toEqual(deletion);
+  expect(await storage.stat(HOME, '/dir/a.txt', true)).toEqual(deletion);
+  expect(await storage.stat(HOME, file.id, true)).toEqual(deletion);
   const scope = { path: '/dir', recursive: false };
-  expect(storage.list(OWNER, { ...scope, includeDeleted: true }, 10).entries).toEqual([deletion]);
-  expect(storage.list(OWNER, { ...scope, includeDeleted: false }, 10).entries).toEqual([]);
+  expect((await storage.list(OWNER, { ...scope, includeDeleted: true }, 10)).entries).toEqual([deletion]);
+  expect((await storage.list(OWNER, { ...scope, includeDeleted: false }, 10)).entries).toEqual([]);
   expect(await refusal(storage.remove(HOME, '/dir/a.txt'))).toBe('lookup/not_found');
 });
 
@@ -54,11 +59,11 @@ test('revisions are listed newest first, by path and by id', async () => {
   expect(await texts(storage, '/b')).toEqual(['4', '3']);
   expect(await texts(storage, '/b', 'id')).toEqual(['4', '3', '3', '2', '1']);
   expect(await texts(storage, id, 'id', 2)).toEqual(['4', '3']);
-  expect(storage.revisions(HOME, '/a', { by: 'path', limit: 100 })).toMatchObject({ deleted: true });
+  expect(await storage.revisions(HOME, '/a', { by: 'path', limit: 100 })).toMatchObject({ deleted: true });
   expect(await texts(storage, '/a')).toEqual(['3', '2', '1']);
-  const newest = storage.revisions(HOME, '/a', { by: 'path', limit: 2 });
+  const newest = await storage.revisions(HOME, '/a', { by: 'path', limit: 2 });
   expect(newest.hasMore).toBe(true);
-  const older = storage.revisions(HOME, '/a', {
+  const older = await storage.revisions(HOME, '/a', {
     by: 'path',
     limit: 2,
     beforeRev: newest.entries[1]?.rev ?? '',
@@ -83,7 +88,7 @@ test('an old revision is found by its rev, and a rev of another storage is not',
   const storage = await opened();
   const old = await put(storage, '/a', '1');
   await put(storage, '/a', '2');
-  expect(storage.stat(HOME, `rev:${old.rev}`, false)).toEqual(old);
+  expect(await storage.stat(HOME, `rev:${old.rev}`, false)).toEqual(old);
   const other = await put(await opened(), '/a', '1');
   for (const rev of [other.rev, 'abcdef0123', old.rev.toUpperCase(), `${old.rev}0`])
     expect(await refusal(() => storage.stat(HOME, `rev:${rev}`, false))).toBe('lookup/not_found');
@@ -115,7 +120,7 @@ test('restore at the old path of a moved file makes a new file', async () => {
   await storage.relocate(HOME, '/a', '/b', MOVE);
   const restored = await storage.restore(HOME, '/a', file.rev);
   expect(restored.id).not.toBe(file.id);
-  expect(storage.stat(HOME, file.id, false).name).toBe('b');
+  expect((await storage.stat(HOME, file.id, false)).name).toBe('b');
 });
 
 test('restore refuses a rev of another file, a folder at the path and a file above it', async () => {
@@ -136,19 +141,19 @@ test('usage counts every live file with its copies, and a content that only hist
   await put(storage, '/a', 'x'.repeat(400));
   await put(storage, '/b', 'x'.repeat(400));
   await storage.relocate(HOME, '/b', '/c', MOVE);
-  expect(storage.usage(HOME)).toEqual({ usedBytes: 800, limitBytes: 1000 });
+  expect(await storage.usage(HOME)).toEqual({ usedBytes: 800, limitBytes: 1000 });
   expect(await refusal(storage.relocate(HOME, '/c', '/too much', { copy: true, autorename: false }))).toBe(
     'write/insufficient_space',
   );
-  expect(storage.usage(HOME).usedBytes).toBe(800);
+  expect((await storage.usage(HOME)).usedBytes).toBe(800);
   await put(storage, '/a', 'y'.repeat(600));
-  expect(storage.usage(HOME).usedBytes).toBe(1000);
+  expect((await storage.usage(HOME)).usedBytes).toBe(1000);
   expect(await refusal(put(storage, '/new/d', 'z'))).toBe('write/insufficient_space');
   expect(await refusal(() => storage.stat(HOME, '/new', false))).toBe('lookup/not_found');
   await storage.remove(HOME, '/a');
   expect(await refusal(put(storage, '/d', 'z'))).toBe('write/insufficient_space');
   await storage.removeForever(HOME, '/a');
-  expect(storage.usage(HOME).usedBytes).toBe(400);
+  expect((await storage.usage(HOME)).usedBytes).toBe(400);
   expect(await refusal(put(storage, '/d', 'z'))).toBe('done');
 });
 
@@ -172,7 +177,7 @@ test('removeForever removes the history and the blocks of its folder and nothing
   expect(await refusal(again.restore(HOME, '/gone/a', first.rev))).toBe('revision/invalid_revision');
   expect(await refusal(again.removeForever(HOME, '/gone'))).toBe('lookup/not_found');
   for (const path of ['/keep/b', '/keep/c']) expect((await textAt(again, path)).length).toBe(100_000);
-  expect(again.usage(HOME).usedBytes).toBe(200_000);
+  expect((await again.usage(HOME)).usedBytes).toBe(200_000);
   expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(1);
 });
 
@@ -183,7 +188,7 @@ test('removeForever of a moved file removes its history at the old path', async 
   await storage.removeForever(HOME, '/new');
   expect(await refusal(() => storage.stat(HOME, '/old', true))).toBe('lookup/not_found');
   expect(await refusal(storage.restore(HOME, '/old', file.rev))).toBe('revision/invalid_revision');
-  expect(storage.usage(HOME).usedBytes).toBe(0);
+  expect((await storage.usage(HOME)).usedBytes).toBe(0);
 });
 
 test('removeForever of the old path of a moved file keeps the file', async () => {
@@ -204,19 +209,19 @@ test('removeForever of 700 files hides them at once, and their space is free aft
   expect(await refusal(() => storage.stat(HOME, '/big/699', true))).toBe('lookup/not_found');
   await storage.close();
   const again = await opened({ dataDirectory: storage.dataDirectory });
-  await eventually(() => expect(again.usage(HOME).usedBytes).toBe(0));
+  await eventually(async () => expect((await again.usage(HOME)).usedBytes).toBe(0));
 });
 
 test('a read that has begun is whole although its file is removed forever meanwhile', async () => {
   const storage = await opened();
   const bytes = Buffer.alloc(20_000_000, 'content');
   const file = await put(storage, '/a', bytes);
-  const reading = storage.read(file, undefined)[Symbol.asyncIterator]();
+  const reading = storage.read(HOME, file, undefined)[Symbol.asyncIterator]();
   const first = await reading.next();
   await storage.removeForever(HOME, '/a');
   const rest = await bytesOf({ [Symbol.asyncIterator]: () => reading });
   expect(first.value?.length + rest.length).toBe(bytes.length);
-  expect(await refusal(bytesOf(storage.read(file, undefined)))).toBe('lookup/not_found');
+  expect(await refusal(bytesOf(storage.read(HOME, file, undefined)))).toBe('lookup/not_found');
   await storage.close();
   expect(await readdir(join(storage.dataDirectory, 'blocks'))).toEqual([]);
 });
@@ -227,7 +232,7 @@ test('removeForever of a folder keeps a file that was moved out of it and delete
   await storage.relocate(HOME, '/folder/file', '/moved', { copy: false, autorename: false });
   // Removes only the history at the file's old path.
   await storage.removeForever(HOME, '/folder/file');
-  const { rev } = storage.stat(HOME, '/moved', false) as { rev: string };
+  const { rev } = (await storage.stat(HOME, '/moved', false)) as { rev: string };
   await storage.remove(HOME, '/moved');
   await storage.removeForever(HOME, '/folder');
   expect((await storage.restore(HOME, '/moved', rev)).pathDisplay).toBe('/moved');

@@ -11,9 +11,9 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const HISTORY_DAYS = 180;
 
 const textsOf = async (storage: Storage, path: string): Promise<string[]> => {
-  const { entries } = storage.revisions(HOME, path, { by: 'path', limit: 100 });
+  const { entries } = await storage.revisions(HOME, path, { by: 'path', limit: 100 });
   return await Promise.all(
-    entries.map(async (entry) => String(await bytesOf(storage.read(entry, undefined)))),
+    entries.map(async (entry) => String(await bytesOf(storage.read(HOME, entry, undefined)))),
   );
 };
 
@@ -26,14 +26,14 @@ test('a deletion can be restored for 180 days and is removed afterwards with its
   await storage.remove(HOME, '/folder');
   await clock.advance(HISTORY_DAYS * DAY_MS);
   await storage.tidy();
-  expect(storage.stat(HOME, '/folder/file', true).kind).toBe('deleted');
-  expect(storage.revisions(HOME, '/folder/file', { by: 'path', limit: 10 }).entries).toHaveLength(1);
+  expect((await storage.stat(HOME, '/folder/file', true)).kind).toBe('deleted');
+  expect((await storage.revisions(HOME, '/folder/file', { by: 'path', limit: 10 })).entries).toHaveLength(1);
   await clock.advance(1);
   await storage.tidy();
   expect(await refusal(() => storage.stat(HOME, '/folder/file', true))).toBe('lookup/not_found');
   expect(await refusal(() => storage.stat(HOME, '/folder', true))).toBe('lookup/not_found');
   expect(await refusal(storage.restore(HOME, '/folder/file', rev))).toBe('revision/invalid_revision');
-  expect(storage.usage(HOME).usedBytes).toBe(0);
+  expect((await storage.usage(HOME)).usedBytes).toBe(0);
   await storage.close();
   expect(await blocksIn(storage.dataDirectory)).toBe(0);
   expectSound(storage.dataDirectory);
@@ -69,7 +69,7 @@ test('a moved file keeps its content and id when the history of its old path exp
   await storage.relocate(HOME, '/old', '/new', { copy: false, autorename: false });
   await clock.advance(2 * HISTORY_DAYS * DAY_MS);
   await storage.tidy();
-  expect(storage.stat(HOME, id, false)).toMatchObject({ pathDisplay: '/new' });
+  expect(await storage.stat(HOME, id, false)).toMatchObject({ pathDisplay: '/new' });
   expect(await textAt(storage, '/new')).toBe('moved');
   expect(await refusal(() => storage.stat(HOME, '/old', true))).toBe('lookup/not_found');
 });
@@ -79,13 +79,13 @@ test('a cursor from before a deletion that expired answers reset, and one from a
   const storage = await opened({ clock });
   await put(storage, '/a', 'a');
   const scope = { path: '', recursive: true, includeDeleted: false };
-  const before = storage.latestCursor(OWNER, scope);
+  const before = await storage.latestCursor(OWNER, scope);
   await storage.remove(HOME, '/a');
-  const after = storage.latestCursor(OWNER, scope);
+  const after = await storage.latestCursor(OWNER, scope);
   await clock.advance(HISTORY_DAYS * DAY_MS + 1);
   await storage.tidy();
   expect(await refusal(() => storage.listContinue(OWNER, before))).toBe('cursor/reset');
-  expect(storage.listContinue(OWNER, after).entries).toEqual([]);
+  expect((await storage.listContinue(OWNER, after)).entries).toEqual([]);
 });
 
 test('housekeeping removes more history than one step takes in one round', async () => {
@@ -101,7 +101,7 @@ test('housekeeping removes more history than one step takes in one round', async
   await storage.tidy();
   await clock.advance((HISTORY_DAYS + 1) * DAY_MS);
   await storage.tidy();
-  expect(storage.usage(HOME).usedBytes).toBe(0);
+  expect((await storage.usage(HOME)).usedBytes).toBe(0);
   await storage.close();
   expectSound(storage.dataDirectory);
 });

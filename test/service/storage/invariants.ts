@@ -6,7 +6,7 @@ import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 /** Queries that find nothing in a sound data directory, by the defect that a row means. */
 const NOTHING: Record<string, string> = {
   'a path is live and deleted': `SELECT parent, name_key FROM entry JOIN deletion USING (ns, parent, name_key)
-    WHERE NOT EXISTS (SELECT 1 FROM staging WHERE entry.seq BETWEEN first AND last)`,
+    WHERE NOT EXISTS (SELECT 1 FROM staging WHERE staging.ns = entry.ns AND entry.seq BETWEEN first AND last)`,
   'an entry has no folder': `
     SELECT path FROM entry WHERE parent <> '/' AND NOT EXISTS (
       SELECT 1 FROM entry AS folder WHERE folder.ns = entry.ns AND folder.revision IS NULL
@@ -14,10 +14,13 @@ const NOTHING: Record<string, string> = {
       AND NOT EXISTS (
         SELECT 1 FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
           AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')
-      AND NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND entry.seq BETWEEN first AND last)`,
+      AND NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND staging.ns = entry.ns AND entry.seq BETWEEN first AND last)`,
   'an entry differs from its revision': `
-    SELECT entry.path FROM entry JOIN revision ON number = entry.revision
-    WHERE entry.ns <> revision.ns OR entry.id <> revision.id OR entry.path <> revision.path OR entry.seq <> number`,
+    SELECT entry.path FROM entry JOIN revision ON revision.ns = entry.ns AND number = entry.revision
+    WHERE entry.id <> revision.id OR entry.path <> revision.path OR entry.seq <> number`,
+  'an entry has no revision': `
+    SELECT path FROM entry WHERE revision IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM revision WHERE revision.ns = entry.ns AND number = entry.revision)`,
   'contents are counted wrongly': `
     SELECT ns, content, sum(held), sum(counted) FROM (
       SELECT ns, content, 1 AS held, 0 AS counted FROM revision
@@ -26,17 +29,17 @@ const NOTHING: Record<string, string> = {
     GROUP BY ns, content HAVING sum(held) <> sum(counted)`,
   'the files of a content are counted wrongly': `
     SELECT ns, content FROM holding WHERE files <> (
-      SELECT count(*) FROM entry JOIN revision ON number = entry.revision
+      SELECT count(*) FROM entry JOIN revision ON revision.ns = entry.ns AND number = entry.revision
       WHERE revision.ns = holding.ns AND revision.content = holding.content
         AND NOT EXISTS (
-          SELECT 1 FROM staging WHERE NOT copies AND NOT published AND entry.seq BETWEEN first AND last)
+          SELECT 1 FROM staging WHERE NOT copies AND NOT published AND staging.ns = entry.ns AND entry.seq BETWEEN first AND last)
         AND NOT coalesce((
           SELECT moved FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
             AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0'
           ORDER BY removal.seq LIMIT 1), 0))`,
   'two entries have one id': `
     SELECT id FROM entry
-    WHERE NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND entry.seq BETWEEN first AND last)
+    WHERE NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND staging.ns = entry.ns AND entry.seq BETWEEN first AND last)
       AND NOT EXISTS (
         SELECT 1 FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
           AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')
@@ -55,16 +58,25 @@ const NOTHING: Record<string, string> = {
     SELECT id FROM block WHERE inline <> (SELECT count(*) FROM block_bytes WHERE block = block.id)`,
 };
 
-/** Expects a closed data directory to be sound: a consistent database, and files for exactly its blocks. */
-export function expectSound(dataDirectory: string): void {
+/**
+ * Expects a closed data directory to be sound: a consistent database, and files for exactly its blocks, or objects of the
+ * names in `bucket`.
+ */
+export function expectSound(dataDirectory: string, bucket: readonly string[] = []): void {
   const database = new Sqlite(join(dataDirectory, 'storage.sqlite'));
   try {
     expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
     expect(database.pragma('foreign_key_check')).toEqual([]);
     for (const [meaning, query] of Object.entries(NOTHING))
       expect(database.prepare(query).all(), meaning).toEqual([]);
-    const hashes = database.prepare('SELECT lower(hex(hash)) FROM block WHERE NOT inline').pluck().all();
-    expect(readdirSync(join(dataDirectory, 'blocks')).sort()).toEqual(hashes.sort());
+    const names = database
+      .prepare(
+        `SELECT coalesce(block_name.name, lower(hex(hash)))
+         FROM block LEFT JOIN block_name ON block = id WHERE NOT inline`,
+      )
+      .pluck()
+      .all();
+    expect([...readdirSync(join(dataDirectory, 'blocks')), ...bucket].sort()).toEqual(names.sort());
     expect(readdirSync(join(dataDirectory, 'incoming'))).toEqual([]);
   } finally {
     database.close();

@@ -31,36 +31,40 @@ export async function withLargeFolder(
 }
 
 /** Returns the entries of every page of a listing. */
-export function pagesOf(storage: Storage, scope = ALL): StoredPage['entries'] {
+export async function pagesOf(storage: Storage, scope = ALL): Promise<StoredPage['entries']> {
   const entries: StoredPage['entries'][number][] = [];
-  for (let page = storage.list(OWNER, scope, 2000); ; page = storage.listContinue(OWNER, page.cursor)) {
+  for (
+    let page = await storage.list(OWNER, scope, 2000);
+    ;
+    page = await storage.listContinue(OWNER, page.cursor)
+  ) {
     entries.push(...page.entries);
     if (!page.hasMore) return entries;
   }
 }
 
 /** Returns the number of live entries at a path and below it. */
-export function count(storage: Storage, path: string): number {
-  return pagesOf(storage).filter(
+export async function count(storage: Storage, path: string): Promise<number> {
+  return (await pagesOf(storage)).filter(
     ({ kind, pathLower }) => kind !== 'deleted' && `${pathLower}/`.startsWith(`${path}/`),
   ).length;
 }
 
 /** Returns the kind and display path of each listed entry, sorted. */
-export function shown(storage: Storage, scope = DELETED_TOO): string[] {
-  return pagesOf(storage, scope)
-    .map((entry) => `${entry.kind} ${entry.pathDisplay}`)
-    .sort();
+export async function shown(storage: Storage, scope = DELETED_TOO): Promise<string[]> {
+  return (await pagesOf(storage, scope)).map((entry) => `${entry.kind} ${entry.pathDisplay}`).sort();
 }
 
-export function found(storage: Storage, text: string): number {
+export async function found(storage: Storage, text: string): Promise<number> {
   const named = storage.findNames(
     HOME,
     { path: '', deleted: false },
     { by: 'name', text, exact: true },
     { parts: [], matches: () => true },
   );
-  return [...named].flat().length;
+  let items = 0;
+  for await (const piece of named) items += piece.length;
+  return items;
 }
 
 /** Calls `look` at each turn of the event loop while a call runs. Returns the number of turns. */

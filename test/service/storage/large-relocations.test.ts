@@ -25,32 +25,37 @@ test.each([
   ['copy', COPY],
 ])('a large %s lets other calls run, and no call sees a part of it', async (_, options) => {
   const storage = await withLargeFolder();
-  const { usedBytes } = storage.usage(HOME);
-  const cursor = storage.latestCursor(OWNER, ALL);
-  const before = shown(storage);
-  const { result, turns } = await during(storage.relocate(HOME, '/large', '/New/Place', options), () => {
-    const now = shown(storage);
-    if (count(storage, '/new') === 0) {
-      expect(now).toEqual(before);
-      expect(storage.listContinue(OWNER, cursor).entries).toEqual([]);
-      expect(storage.listContinue(OWNER, cursor).hasMore).toBe(false);
-      expect(found(storage, '59')).toBe(1);
-      expect(storage.usage(HOME)).toMatchObject({ usedBytes });
-      expect(storage.revisions(HOME, '/large/below/0', { by: 'path', limit: 9 }).entries).toHaveLength(1);
-    } else {
-      expect([count(storage, '/new/place'), count(storage, '/large')]).toEqual([
-        ENTRIES,
-        options.copy ? ENTRIES : 0,
-      ]);
-      expect(found(storage, '59')).toBe(options.copy ? 2 : 1);
-    }
-  });
+  const { usedBytes } = await storage.usage(HOME);
+  const cursor = await storage.latestCursor(OWNER, ALL);
+  const before = await shown(storage);
+  const { result, turns } = await during(
+    storage.relocate(HOME, '/large', '/New/Place', options),
+    async () => {
+      const now = await shown(storage);
+      if ((await count(storage, '/new')) === 0) {
+        expect(now).toEqual(before);
+        expect((await storage.listContinue(OWNER, cursor)).entries).toEqual([]);
+        expect((await storage.listContinue(OWNER, cursor)).hasMore).toBe(false);
+        expect(await found(storage, '59')).toBe(1);
+        expect(await storage.usage(HOME)).toMatchObject({ usedBytes });
+        expect(
+          (await storage.revisions(HOME, '/large/below/0', { by: 'path', limit: 9 })).entries,
+        ).toHaveLength(1);
+      } else {
+        expect([await count(storage, '/new/place'), await count(storage, '/large')]).toEqual([
+          ENTRIES,
+          options.copy ? ENTRIES : 0,
+        ]);
+        expect(await found(storage, '59')).toBe(options.copy ? 2 : 1);
+      }
+    },
+  );
   expect(turns).toBeGreaterThan(ENTRIES / STEP_ROWS);
   expect(result).toMatchObject({ kind: 'folder', pathDisplay: '/New/Place' });
-  expect(storage.usage(HOME).usedBytes).toBe(usedBytes * (options.copy ? 2 : 1));
-  expect(storage.listContinue(OWNER, cursor).entries.filter(({ kind }) => kind !== 'deleted')).toHaveLength(
-    ENTRIES + 1,
-  );
+  expect((await storage.usage(HOME)).usedBytes).toBe(usedBytes * (options.copy ? 2 : 1));
+  expect(
+    (await storage.listContinue(OWNER, cursor)).entries.filter(({ kind }) => kind !== 'deleted'),
+  ).toHaveLength(ENTRIES + 1);
   expect(await textAt(storage, '/new/place/below/59')).toBe('text');
   await storage.close();
   expectSound(storage.dataDirectory);
@@ -62,7 +67,7 @@ test('createFolder succeeds while a large move is running', async () => {
   await underWay();
   const made = storage.createFolder(HOME, '/other/folder', false);
   expect(await Promise.race([moved.then(() => 'moved'), made.then(() => 'made')])).toBe('made');
-  expect([count(storage, '/new'), count(storage, '/large')]).toEqual([0, ENTRIES]);
+  expect([await count(storage, '/new'), await count(storage, '/large')]).toEqual([0, ENTRIES]);
   await moved;
 });
 
@@ -77,9 +82,9 @@ test('a large move takes along a folder that arrives meanwhile, and leaves out a
     storage.relocate(HOME, '/large/below/6', '/large/below/six', MOVE),
   ]);
   await moved;
-  expect(storage.stat(HOME, '/new/late', false).kind).toBe('folder');
+  expect((await storage.stat(HOME, '/new/late', false)).kind).toBe('folder');
   expect(await textAt(storage, '/new/below/six')).toBe('text');
-  expect([count(storage, '/new'), count(storage, '/large')]).toEqual([ENTRIES, 0]);
+  expect([await count(storage, '/new'), await count(storage, '/large')]).toEqual([ENTRIES, 0]);
   await storage.tidy();
   await storage.close();
   expectSound(storage.dataDirectory);
@@ -94,21 +99,21 @@ test('a large move of a folder that keeps changing is refused and changes nothin
   });
   expect(await refusal(moved)).toBe('write/too_many_write_operations');
   await storage.tidy();
-  expect([count(storage, '/new'), count(storage, '/large')]).toEqual([0, ENTRIES + made]);
+  expect([await count(storage, '/new'), await count(storage, '/large')]).toEqual([0, ENTRIES + made]);
   await storage.close();
   expectSound(storage.dataDirectory);
 });
 
 test('a large copy whose target is taken meanwhile is refused and leaves only that entry', async () => {
   const storage = await withLargeFolder();
-  const { usedBytes } = storage.usage(HOME);
+  const { usedBytes } = await storage.usage(HOME);
   const copied = refusal(storage.relocate(HOME, '/large', '/new', COPY));
   await underWay();
   await storage.createFolder(HOME, '/new/below/7', false);
   expect(await copied).toBe('conflict/folder');
   await storage.tidy();
-  expect(count(storage, '/new')).toBe(3);
-  expect(storage.usage(HOME).usedBytes).toBe(usedBytes);
+  expect(await count(storage, '/new')).toBe(3);
+  expect((await storage.usage(HOME)).usedBytes).toBe(usedBytes);
   await storage.close();
   expectSound(storage.dataDirectory);
 });
@@ -120,7 +125,7 @@ test('a large move is not refused for an entry that came to its target and was r
   await storage.createFolder(HOME, '/new/below/7', false);
   await storage.remove(HOME, '/new');
   await moved;
-  expect(count(storage, '/new')).toBe(ENTRIES);
+  expect(await count(storage, '/new')).toBe(ENTRIES);
   expect(await textAt(storage, '/new/below/7')).toBe('text');
   await storage.tidy();
   await storage.close();
@@ -134,19 +139,19 @@ test('a large move of a folder that is deleted meanwhile answers not_found', asy
   await storage.remove(HOME, '/large');
   expect(await moved).toBe('lookup/not_found');
   await storage.tidy();
-  expect([count(storage, '/new'), count(storage, '/large')]).toEqual([0, 0]);
+  expect([await count(storage, '/new'), await count(storage, '/large')]).toEqual([0, 0]);
   await storage.close();
   expectSound(storage.dataDirectory);
 });
 
 test('a large copy beyond the limit is refused and frees its space', async () => {
   const storage = await withLargeFolder({}, FILES * 6);
-  const before = shown(storage);
-  const { usedBytes } = storage.usage(HOME);
+  const before = await shown(storage);
+  const { usedBytes } = await storage.usage(HOME);
   expect(await refusal(storage.relocate(HOME, '/large', '/new', COPY))).toBe('write/insufficient_space');
   await storage.tidy();
-  expect(shown(storage)).toEqual(before);
-  expect(storage.usage(HOME).usedBytes).toBe(usedBytes);
+  expect(await shown(storage)).toEqual(before);
+  expect((await storage.usage(HOME)).usedBytes).toBe(usedBytes);
   await storage.relocate(HOME, '/large', '/new', MOVE);
   await put(storage, '/small', 'xx');
   await storage.close();
@@ -155,16 +160,16 @@ test('a large copy beyond the limit is refused and frees its space', async () =>
 
 test('a large move that a close interrupts has not begun after the next start', async () => {
   const storage = await withLargeFolder();
-  const before = shown(storage);
+  const before = await shown(storage);
   const cut = refusal(storage.relocate(HOME, '/large', '/new', MOVE));
   await underWay();
   await storage.close();
   expect(await cut).toBe('the storage is closed');
   expectSound(storage.dataDirectory);
   const again = await opened({ ...STEPS, dataDirectory: storage.dataDirectory });
-  expect(shown(again)).toEqual(before);
+  expect(await shown(again)).toEqual(before);
   await again.relocate(HOME, '/large', '/new', MOVE);
-  expect([count(again, '/new'), count(again, '/large')]).toEqual([ENTRIES, 0]);
+  expect([await count(again, '/new'), await count(again, '/large')]).toEqual([ENTRIES, 0]);
   await again.tidy();
   await again.close();
   expectSound(storage.dataDirectory);
@@ -172,22 +177,22 @@ test('a large move that a close interrupts has not begun after the next start', 
 
 test('a folder moved back and forth has no deletion at its path, and its files keep their ids', async () => {
   const storage = await withLargeFolder();
-  const id = (path: string) => {
-    const found = storage.stat(HOME, path, false);
+  const id = async (path: string) => {
+    const found = await storage.stat(HOME, path, false);
     return found.kind === 'deleted' ? '' : found.id;
   };
-  const before = id('/large/below/9');
+  const before = await id('/large/below/9');
   for (let round = 0; round < 3; round++) {
     await storage.relocate(HOME, '/large', '/new', MOVE);
-    expect(id('/new/below/9')).toBe(before);
-    expect(storage.stat(HOME, before, false)).toMatchObject({ pathDisplay: '/new/Below/9' });
+    expect(await id('/new/below/9')).toBe(before);
+    expect(await storage.stat(HOME, before, false)).toMatchObject({ pathDisplay: '/new/Below/9' });
     await storage.relocate(HOME, '/new', '/large', MOVE);
-    expect(storage.stat(HOME, before, false)).toMatchObject({ pathDisplay: '/large/Below/9' });
-    const live = new Set(pagesOf(storage).map(({ pathLower }) => pathLower));
-    const gone = pagesOf(storage, DELETED_TOO).filter(({ kind }) => kind === 'deleted');
+    expect(await storage.stat(HOME, before, false)).toMatchObject({ pathDisplay: '/large/Below/9' });
+    const live = new Set((await pagesOf(storage)).map(({ pathLower }) => pathLower));
+    const gone = (await pagesOf(storage, DELETED_TOO)).filter(({ kind }) => kind === 'deleted');
     expect(gone).toHaveLength(ENTRIES);
     expect(gone.filter(({ pathLower }) => live.has(pathLower))).toEqual([]);
-    expect(storage.revisions(HOME, '/large/below/9', { by: 'path', limit: 100 }).deleted).toBe(false);
+    expect((await storage.revisions(HOME, '/large/below/9', { by: 'path', limit: 100 })).deleted).toBe(false);
   }
   await storage.tidy();
   await storage.close();
@@ -200,11 +205,11 @@ test('removeForever of the old path of a moved large folder keeps the folder', a
   await storage.removeForever(HOME, '/large');
   await storage.relocate(HOME, '/new', '/newer', MOVE);
   await storage.tidy();
-  expect(count(storage, '/newer')).toBe(ENTRIES);
+  expect(await count(storage, '/newer')).toBe(ENTRIES);
   expect(await textAt(storage, '/newer/below/3')).toBe('text');
   await storage.removeForever(HOME, '/newer');
   await storage.tidy();
-  expect(storage.usage(HOME).usedBytes).toBe(0);
+  expect((await storage.usage(HOME)).usedBytes).toBe(0);
   await storage.startSession(HOME, 'sequential', body('x'), true);
   await storage.close();
   expectSound(storage.dataDirectory);
@@ -217,7 +222,7 @@ test('a large copy leaves out a file that is removed forever meanwhile', async (
   await underWay();
   await storage.removeForever(HOME, '/large/below/9');
   await copied;
-  expect([count(storage, '/new'), count(storage, '/large')]).toEqual([ENTRIES - 1, ENTRIES - 1]);
+  expect([await count(storage, '/new'), await count(storage, '/large')]).toEqual([ENTRIES - 1, ENTRIES - 1]);
   await storage.tidy();
   await storage.close();
   expectSound(storage.dataDirectory);
@@ -233,9 +238,9 @@ test('a large move that waits 30 s behind another is refused, and the other succ
   await clock.advance(30_000);
   expect(await second).toBe('write/too_many_write_operations');
   await first;
-  expect([count(storage, '/new'), count(storage, '/second')]).toEqual([ENTRIES, ENTRIES]);
+  expect([await count(storage, '/new'), await count(storage, '/second')]).toEqual([ENTRIES, ENTRIES]);
   await storage.relocate(HOME, '/second', '/third', MOVE);
-  expect(count(storage, '/third')).toBe(ENTRIES);
+  expect(await count(storage, '/third')).toBe(ENTRIES);
 });
 
 test('a large copy that takes longer than the minute of its first attempt succeeds', async () => {
@@ -244,7 +249,7 @@ test('a large copy that takes longer than the minute of its first attempt succee
   const copied = storage.relocate(HOME, '/large', '/new', COPY);
   const { turns } = await during(copied, () => clock.advance(20_000));
   expect(turns * 20_000).toBeGreaterThan(60_000);
-  expect(count(storage, '/new')).toBe(ENTRIES);
+  expect(await count(storage, '/new')).toBe(ENTRIES);
 });
 
 test('the deletion left by a file removed forever is gone after a refused large copy to its folder', async () => {
@@ -270,5 +275,5 @@ test('a folder with few entries among many removed rows is moved in steps', asyn
   await storage.remove(HOME, '/large/copy');
   const { turns } = await during(storage.relocate(HOME, '/large', '/new', MOVE), () => undefined);
   expect(turns).toBeGreaterThan(3);
-  expect(count(storage, '/new')).toBe(1);
+  expect(await count(storage, '/new')).toBe(1);
 });

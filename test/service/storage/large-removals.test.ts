@@ -28,9 +28,13 @@ async function withLargeFolder(): Promise<Storage & { readonly dataDirectory: st
 }
 
 /** Returns the paths of all entries of a scope, deletions with a minus. */
-function listed(storage: Storage, scope = ALL): string[] {
+async function listed(storage: Storage, scope = ALL): Promise<string[]> {
   const entries: string[] = [];
-  for (let page = storage.list(OWNER, scope, 100); ; page = storage.listContinue(OWNER, page.cursor)) {
+  for (
+    let page = await storage.list(OWNER, scope, 100);
+    ;
+    page = await storage.listContinue(OWNER, page.cursor)
+  ) {
     entries.push(
       ...page.entries.map(({ kind, pathDisplay }) => (kind === 'deleted' ? '-' : '') + pathDisplay),
     );
@@ -46,7 +50,7 @@ test('a transaction clears away no more rows of a removed tree than its limit', 
   const contents = new Contents(database);
   const removals = new TreeRemovals(database, contents, new Purge(database, contents));
   const tree = new Tree(database, contents, new NameIndex(database), removals, () => `id:${ids++}`);
-  const ticks = new Ticks(0, new ManualClock());
+  const ticks = new Ticks(database, new ManualClock());
   const transaction = (rows: number): Transaction => ({
     nowMs: 0,
     ticks,
@@ -81,26 +85,28 @@ test('a transaction clears away no more rows of a removed tree than its limit', 
 
 test('a removed large folder is gone at once, and its history can be restored before its rows are cleared away', async () => {
   const storage = await withLargeFolder();
-  const { cursor } = storage.list(OWNER, ALL, 200);
-  const before = storage.latestCursor(OWNER, ALL);
+  const { cursor } = await storage.list(OWNER, ALL, 200);
+  const before = await storage.latestCursor(OWNER, ALL);
   await storage.remove(HOME, '/large');
   expect(await refusal(() => storage.stat(HOME, '/large/note', false))).toBe('lookup/not_found');
-  expect(storage.stat(HOME, '/large/note', true).kind).toBe('deleted');
-  expect(storage.revisions(HOME, '/large/note', { by: 'path', limit: 1 }).deleted).toBe(true);
-  expect(listed(storage)).toEqual([]);
-  expect(listed(storage, { ...ALL, includeDeleted: true })).toHaveLength(FOLDERS + 2);
-  expect(storage.listContinue(OWNER, before).entries.map(({ pathDisplay }) => pathDisplay)).toEqual([
+  expect((await storage.stat(HOME, '/large/note', true)).kind).toBe('deleted');
+  expect((await storage.revisions(HOME, '/large/note', { by: 'path', limit: 1 })).deleted).toBe(true);
+  expect(await listed(storage)).toEqual([]);
+  expect(await listed(storage, { ...ALL, includeDeleted: true })).toHaveLength(FOLDERS + 2);
+  expect((await storage.listContinue(OWNER, before)).entries.map(({ pathDisplay }) => pathDisplay)).toEqual([
     '/large',
   ]);
-  expect(storage.listContinue(OWNER, cursor).entries.filter(({ kind }) => kind !== 'deleted')).toEqual([]);
+  expect(
+    (await storage.listContinue(OWNER, cursor)).entries.filter(({ kind }) => kind !== 'deleted'),
+  ).toEqual([]);
 
-  const rev = storage.revisions(HOME, '/large/note', { by: 'path', limit: 1 }).entries[0]?.rev ?? '';
+  const rev = (await storage.revisions(HOME, '/large/note', { by: 'path', limit: 1 })).entries[0]?.rev ?? '';
   await storage.restore(HOME, '/large/note', rev);
   await storage.createFolder(HOME, '/large/499', false);
-  expect(listed(storage).sort()).toEqual(['/large', '/large/499', '/large/note']);
+  expect((await listed(storage)).sort()).toEqual(['/large', '/large/499', '/large/note']);
   expect(await textAt(storage, '/large/note')).toBe('text');
   await storage.tidy();
-  expect(listed(storage).sort()).toEqual(['/large', '/large/499', '/large/note']);
+  expect((await listed(storage)).sort()).toEqual(['/large', '/large/499', '/large/note']);
   await storage.close();
   expectSound(storage.dataDirectory);
 });
@@ -112,12 +118,12 @@ test('a large folder removed forever is unreachable at once with its history, al
   for (const path of ['/large', '/large/note', '/large/zzz', '/large/499'])
     expect(await refusal(() => storage.stat(HOME, path, true))).toBe('lookup/not_found');
   expect(await refusal(() => storage.stat(HOME, `rev:${rev}`, false))).toBe('lookup/not_found');
-  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual([]);
+  expect(await listed(storage, { ...ALL, includeDeleted: true })).toEqual([]);
   await storage.close();
   const again = await opened({ dataDirectory: storage.dataDirectory });
   expect(await refusal(() => again.stat(HOME, '/large/zzz', true))).toBe('lookup/not_found');
   await again.tidy();
-  expect(again.usage(HOME).usedBytes).toBe(0);
+  expect((await again.usage(HOME)).usedBytes).toBe(0);
   await again.close();
   expectSound(storage.dataDirectory);
 });
@@ -130,13 +136,14 @@ test('a file can be restored after the removal forever of its former folder, how
     await put(storage, '/old/file', 'text');
     await storage.relocate(HOME, '/old/file', '/new/file', { copy: false, autorename: false });
     await storage.removeForever(HOME, '/old');
-    const [{ rev } = { rev: '' }] = storage.revisions(HOME, '/new/file', { by: 'path', limit: 1 }).entries;
+    const [{ rev } = { rev: '' }] = (await storage.revisions(HOME, '/new/file', { by: 'path', limit: 1 }))
+      .entries;
     await storage.remove(HOME, '/new');
     if (isReplaced) await storage.createFolder(HOME, '/new/file', false);
-    else expect(storage.stat(HOME, '/new/file', true).kind).toBe('deleted');
+    else expect((await storage.stat(HOME, '/new/file', true)).kind).toBe('deleted');
     await storage.tidy();
     if (isReplaced) await storage.remove(HOME, '/new/file');
-    else expect(storage.stat(HOME, '/new/file', true).kind).toBe('deleted');
+    else expect((await storage.stat(HOME, '/new/file', true)).kind).toBe('deleted');
     await storage.restore(HOME, '/new/file', rev);
     expect(await textAt(storage, '/new/file')).toBe('text');
     expect(await refusal(() => storage.stat(HOME, '/old/file', true))).toBe('lookup/not_found');
@@ -151,9 +158,9 @@ test('a file removed forever leaves no deletion at the old path of its moved fol
   await storage.relocate(HOME, '/old', '/new', { copy: false, autorename: false });
   await storage.removeForever(HOME, '/new');
   const left = ['-/old', '-/old/folder'];
-  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(left);
+  expect(await listed(storage, { ...ALL, includeDeleted: true })).toEqual(left);
   await storage.tidy();
-  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(left);
+  expect(await listed(storage, { ...ALL, includeDeleted: true })).toEqual(left);
 });
 
 test('a file removed forever has no deletion at any of its paths, also when another file takes one of them first', async () => {
@@ -165,9 +172,9 @@ test('a file removed forever has no deletion at any of its paths, also when anot
   await storage.remove(HOME, '/later');
   await storage.removeForever(HOME, '/old');
   await put(storage, '/old/file', 'new');
-  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(['/old', '/old/file']);
+  expect(await listed(storage, { ...ALL, includeDeleted: true })).toEqual(['/old', '/old/file']);
   await storage.tidy();
-  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(['/old', '/old/file']);
+  expect(await listed(storage, { ...ALL, includeDeleted: true })).toEqual(['/old', '/old/file']);
 });
 
 test('a path from which two files moved that were removed forever has no deletion, in either order of clearing away', async () => {
@@ -179,7 +186,7 @@ test('a path from which two files moved that were removed forever has no deletio
     await storage.relocate(HOME, '/left', `/new/${name}`, { copy: false, autorename: false });
   }
   await storage.removeForever(HOME, '/new');
-  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual([]);
+  expect(await listed(storage, { ...ALL, includeDeleted: true })).toEqual([]);
   await storage.tidy();
-  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual([]);
+  expect(await listed(storage, { ...ALL, includeDeleted: true })).toEqual([]);
 });

@@ -61,7 +61,7 @@ test.each([
         const run = new Run(dataDirectory, rowsMax);
         await run.open();
         for (const next of steps) await run.take(next);
-        run.follow();
+        await run.follow();
         await run.storage.close();
         expectSound(dataDirectory);
         await rm(dataDirectory, { recursive: true });
@@ -102,8 +102,12 @@ class Run {
       removedRowsMax: this.rowsMax,
       stagedRowsMax: this.rowsMax,
     });
-    this.storage.createNamespace(HOME, 2 ** 40);
-    this.cursor ||= this.storage.latestCursor(OWNER, { path: '', recursive: true, includeDeleted: false });
+    await this.storage.createNamespace(HOME, 2 ** 40);
+    this.cursor ||= await this.storage.latestCursor(OWNER, {
+      path: '',
+      recursive: true,
+      includeDeleted: false,
+    });
   }
 
   async take(step: Step): Promise<void> {
@@ -117,7 +121,7 @@ class Run {
     const actual = await this.#actual(step).catch((failure: unknown) => String((failure as Error).message));
     if (typeof expected === 'string' || typeof actual === 'string') expect(actual).toEqual(expected);
     else this.#expectSame(expected, actual);
-    this.#learn(revisionsBefore);
+    await this.#learn(revisionsBefore);
     await this.#expectState();
   }
 
@@ -176,14 +180,14 @@ class Run {
   }
 
   /** Records the revs and ids that the last step made, and expects ids to be unique. */
-  #learn(revisionsBefore: number): void {
+  async #learn(revisionsBefore: number): Promise<void> {
     for (const { rev, path } of this.model.revisions) {
       if (rev <= revisionsBefore) continue;
-      const made = this.storage.revisions(HOME, path, { by: 'path', limit: 1 }).entries[0];
+      const made = (await this.storage.revisions(HOME, path, { by: 'path', limit: 1 })).entries[0];
       this.revs[rev] = made?.rev ?? '';
     }
     for (const { path, id } of this.model.entries.values()) {
-      const { id: actual } = this.storage.stat(HOME, path, false) as Stored;
+      const { id: actual } = (await this.storage.stat(HOME, path, false)) as Stored;
       expect(this.ids.get(id) ?? actual).toBe(actual);
       this.ids.set(id, actual);
     }
@@ -192,7 +196,7 @@ class Run {
 
   async #expectState(): Promise<void> {
     const { storage, model } = this;
-    const page = storage.list(OWNER, { path: '', recursive: true, includeDeleted: true }, 2000);
+    const page = await storage.list(OWNER, { path: '', recursive: true, includeDeleted: true }, 2000);
     const live = page.entries.filter((entry) => entry.kind !== 'deleted').map((entry) => entry.pathDisplay);
     expect(live.sort()).toEqual(model.paths);
     const deleted = page.entries.filter((entry) => entry.kind === 'deleted').map((entry) => entry.pathLower);
@@ -200,7 +204,7 @@ class Run {
     for (const entry of model.entries.values())
       if (entry.text !== undefined) {
         expect(await textAt(storage, entry.path)).toBe(entry.text);
-        const history = storage.revisions(HOME, entry.path, { by: 'path', limit: 100 }).entries;
+        const history = (await storage.revisions(HOME, entry.path, { by: 'path', limit: 100 })).entries;
         expect(history.map(({ sizeBytes }) => sizeBytes)).toEqual(
           model.history(entry.path).map((old) => old.length),
         );
@@ -208,9 +212,9 @@ class Run {
   }
 
   /** Applies all changes since the last call as service-api.md §9.4 requires of clients. */
-  follow(): void {
+  async follow(): Promise<void> {
     for (let hasMore = true; hasMore; ) {
-      const page = this.storage.listContinue(OWNER, this.cursor);
+      const page = await this.storage.listContinue(OWNER, this.cursor);
       for (const entry of page.entries) {
         const at = key(entry.pathDisplay);
         if (entry.kind !== 'folder')

@@ -9,27 +9,32 @@ import { NameIndex } from '../../../src/service/storage/tree/name-index.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { effort } from '../../support/effort.ts';
+import { toVersion11 } from './old-schema.ts';
 import { HOME, OWNER, opened, put, temporaryFolder } from './opened.ts';
 
 /** Returns, for each way to look up names, the paths found for a query and the number of names compared. */
-function found(storage: Storage, query: string, { path = '', deleted = false } = {}) {
+async function found(storage: Storage, query: string, { path = '', deleted = false } = {}) {
   const matcher = nameMatcher(query);
   const lookups: NameLookup[] = matcher.words.map((word) => ({ by: 'word', ...word }));
-  return [...lookups, { by: 'change' as const }, { by: 'folder' as const }].map((lookup) => {
+  const ways: { paths: string[]; looked: number }[] = [];
+  for (const lookup of [...lookups, { by: 'change' as const }, { by: 'folder' as const }]) {
     let looked = 0;
     const matches = (nameKey: string) => {
       looked++;
       return matcher.rank(nameKey) !== undefined;
     };
     const parts = matcher.words.map(({ text }) => text);
-    const pieces = [...storage.findNames(HOME, { path, deleted }, lookup, { parts, matches })];
-    return { paths: pieces.flat().map(({ pathLower }) => pathLower), looked };
-  });
+    const paths: string[] = [];
+    for await (const items of storage.findNames(HOME, { path, deleted }, lookup, { parts, matches }))
+      paths.push(...items.map(({ pathLower }) => pathLower));
+    ways.push({ paths, looked });
+  }
+  return ways;
 }
 
 /** Returns the paths found, which must be the same for each way. */
-function pathsFound(...asked: Parameters<typeof found>): string[] {
-  const [first, ...others] = found(...asked).map(({ paths }) => paths.sort());
+async function pathsFound(...asked: Parameters<typeof found>): Promise<string[]> {
+  const [first, ...others] = (await found(...asked)).map(({ paths }) => paths.sort());
   for (const other of others) expect(other).toEqual(first);
   return first ?? [];
 }
@@ -55,11 +60,11 @@ test('the word index finds the same names as a walk through all names, live and 
         for (const asked of queries)
           for (const deleted of [false, true]) {
             const listing = { path, recursive: true, includeDeleted: true };
-            const walked = storage.list(OWNER, listing, 100).entries.filter((entry) => {
+            const walked = (await storage.list(OWNER, listing, 100)).entries.filter((entry) => {
               const isWanted = (entry.kind === 'deleted') === deleted && entry.pathLower !== path;
               return isWanted && nameMatcher(asked).rank(entry.name) !== undefined;
             });
-            expect(pathsFound(storage, asked, { path, deleted })).toEqual(
+            expect(await pathsFound(storage, asked, { path, deleted })).toEqual(
               walked.map(({ pathLower }) => pathLower).sort(),
             );
           }
@@ -76,15 +81,15 @@ test('a search for a word looks only at the names that contain it', async () => 
   );
   await storage.createFolder(HOME, '/other/holiday zebra', false);
   for (const asked of ['holiday zebra', 'zebra holiday', 'zeb', 'holiday z'])
-    expect(pathsFound(storage, asked)).toEqual(['/other/holiday zebra']);
+    expect(await pathsFound(storage, asked)).toEqual(['/other/holiday zebra']);
   const count = (text: string, exact: boolean, max: number, deleted = false) =>
     storage.countNamed(HOME, deleted, { text, exact }, max);
-  expect([count('holiday', true, 300), count('holi', false, 1000)]).toEqual([300, 501]);
-  expect([count('zebra', true, 300), count('zebra', true, 300, true)]).toEqual([1, 0]);
+  expect([await count('holiday', true, 300), await count('holi', false, 1000)]).toEqual([300, 501]);
+  expect([await count('zebra', true, 300), await count('zebra', true, 300, true)]).toEqual([1, 0]);
   // Items with the same name are counted separately.
   await storage.createFolder(HOME, '/third/holiday zebra', false);
-  expect(count('zebra', true, 300)).toBe(2);
-  expect(found(storage, 'holiday zebra').map(({ looked }) => looked)).toEqual([1, 1, 2, 2]);
+  expect(await count('zebra', true, 300)).toBe(2);
+  expect((await found(storage, 'holiday zebra')).map(({ looked }) => looked)).toEqual([1, 1, 2, 2]);
 });
 
 /** Makes a storage appear to have many more names, and counts the names compared and the items looked up. */
@@ -92,18 +97,18 @@ function largeAccount(storage: Storage) {
   const account = { looked: 0, fitting: 0, steps: 0, find };
   const large: Storage = {
     ...storage,
-    countNamed: (namespace, deleted, word, max) =>
-      Math.min(max, 10_000 * storage.countNamed(namespace, deleted, word, max)),
-    countBelow: (namespace, scope, max) =>
-      Math.min(max, scope.path === '' ? max : storage.countBelow(namespace, scope, max)),
-    *findNames(namespace, scope, lookup, { parts, matches }) {
+    countNamed: async (namespace, deleted, word, max) =>
+      Math.min(max, 10_000 * (await storage.countNamed(namespace, deleted, word, max))),
+    countBelow: async (namespace, scope, max) =>
+      Math.min(max, scope.path === '' ? max : await storage.countBelow(namespace, scope, max)),
+    async *findNames(namespace, scope, lookup, { parts, matches }) {
       const looking = (nameKey: string) => {
         account.looked++;
         const fits = matches(nameKey);
         if (fits) account.fitting++;
         return fits;
       };
-      for (const items of storage.findNames(namespace, scope, lookup, { parts, matches: looking })) {
+      for await (const items of storage.findNames(namespace, scope, lookup, { parts, matches: looking })) {
         account.steps++;
         yield items;
       }
@@ -177,7 +182,7 @@ test('a search for symbols looks at no more than two names', async () => {
     ['+', []],
     ['. .', []],
   ] as const) {
-    const [first] = found(storage, asked);
+    const [first] = await found(storage, asked);
     expect(first?.paths, asked).toEqual(paths);
     expect(first?.looked, asked).toBeLessThanOrEqual(2);
   }
@@ -201,12 +206,12 @@ test('a moved file is found by its new name and path, and by its old name among 
   const storage = await opened();
   await put(storage, '/old/letter one', 'text');
   await storage.relocate(HOME, '/old/letter one', '/new/note two', { copy: false, autorename: false });
-  expect(pathsFound(storage, 'letter')).toEqual([]);
-  expect(pathsFound(storage, 'letter', { deleted: true })).toEqual(['/old/letter one']);
-  expect(pathsFound(storage, 'note')).toEqual(['/new/note two']);
-  expect(pathsFound(storage, 'note', { path: '/old' })).toEqual([]);
+  expect(await pathsFound(storage, 'letter')).toEqual([]);
+  expect(await pathsFound(storage, 'letter', { deleted: true })).toEqual(['/old/letter one']);
+  expect(await pathsFound(storage, 'note')).toEqual(['/new/note two']);
+  expect(await pathsFound(storage, 'note', { path: '/old' })).toEqual([]);
   await storage.removeForever(HOME, '/old/letter one');
-  expect(pathsFound(storage, 'letter', { deleted: true })).toEqual([]);
+  expect(await pathsFound(storage, 'letter', { deleted: true })).toEqual([]);
 });
 
 test('housekeeping removes the words of names without an item', async () => {
@@ -240,19 +245,23 @@ test.each([4, 7] as const)(
     await storage.remove(HOME, '/reports/gone report');
     await storage.close();
     const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
+    toVersion11(old);
     old.exec(OLD[version]);
     old.close();
     const events: string[] = [];
     const log = { ...silentLog, info: (event: string) => events.push(event) };
     const upgraded = await opened({ dataDirectory: storage.dataDirectory, log });
-    expect(events.filter((event) => !event.startsWith('upgrading the entries: '))).toEqual([
+    expect(
+      events.filter((event) => !/^upgrading the (entries|revisions|files and folders): /.test(event)),
+    ).toEqual([
       ...(version === 4 ? ['upgrading the quota: 1 of 1 contents'] : []),
       'upgrading the index: 3 of 4 names',
       'upgrading the index: 4 of 4 names',
     ]);
-    expect(pathsFound(upgraded, 'annual')).toEqual(['/reports/annual report']);
-    expect(pathsFound(upgraded, 'gone', { deleted: true })).toEqual(['/reports/gone report']);
-    for (const symbols of ['§', '. ', '§.']) expect(pathsFound(upgraded, symbols)).toEqual(['/reports/§. 1']);
+    expect(await pathsFound(upgraded, 'annual')).toEqual(['/reports/annual report']);
+    expect(await pathsFound(upgraded, 'gone', { deleted: true })).toEqual(['/reports/gone report']);
+    for (const symbols of ['§', '. ', '§.'])
+      expect(await pathsFound(upgraded, symbols)).toEqual(['/reports/§. 1']);
   },
 );
 
@@ -266,7 +275,17 @@ test('no statement of a search reads a whole table or sorts its rows', async () 
     return database.prepare(sql);
   }) as typeof database.prepare;
   new NameIndex(listening);
-  const place = { ns: 1, before: 9, seq: 1, nameKey: 'a', parent: '/', after: '/', from: '/', to: '0' };
+  const place = {
+    ns: 1,
+    before: 9,
+    beforeNs: 1,
+    seq: 1,
+    nameKey: 'a',
+    parent: '/',
+    after: '/',
+    from: '/',
+    to: '0',
+  };
   const named = { ...place, word: 'a', end: 'b', limit: 10, one: '', two: '', three: '' };
   const read = sources.filter((sql) => !sql.startsWith('INSERT'));
   expect(read.length).toBeGreaterThan(6);

@@ -83,7 +83,7 @@ test('names are found in any case and in NFD, and keep the case of their first w
   const storage = await opened();
   await put(storage, '/Ordner/Straße ÄÖ.txt', 'x');
   const nfd = '/ordner/straße äö.TXT'.normalize('NFD');
-  expect(storage.stat(HOME, nfd, false)).toMatchObject({
+  expect(await storage.stat(HOME, nfd, false)).toMatchObject({
     name: 'Straße ÄÖ.txt',
     pathDisplay: '/Ordner/Straße ÄÖ.txt',
     pathLower: '/ordner/straße äö.txt',
@@ -99,7 +99,7 @@ test('removing a folder leaves files and folders whose names begin with its name
   const storage = await opened();
   for (const path of ['/a/x', '/a b/x', '/a-b/x', '/a0/x', '/a.txt', '/A/y']) await put(storage, path, path);
   await storage.remove(HOME, '/a');
-  const left = storage.list(OWNER, { path: '', recursive: true, includeDeleted: false }, 100).entries;
+  const left = (await storage.list(OWNER, { path: '', recursive: true, includeDeleted: false }, 100)).entries;
   expect(
     left
       .filter((entry) => entry.kind === 'file')
@@ -114,7 +114,7 @@ test('ids that differ only in letter case name different files', async () => {
   const storage = await opened({ mintId: () => minted.next().value ?? 'id:none' });
   await put(storage, '/one', '1');
   await put(storage, '/two', '2');
-  expect(ids.map((id) => storage.stat(HOME, id, false).name)).toEqual(['one', 'two']);
+  expect(await storage.statAll(HOME, ids)).toMatchObject([{ name: 'one' }, { name: 'two' }]);
   expect(await textAt(storage, 'id:aAAAAAAAAAAAAAAAAAAAAA')).toBe('2');
   await storage.remove(HOME, 'id:AAAAAAAAAAAAAAAAAAAAAA');
   expect(await textAt(storage, '/two')).toBe('2');

@@ -29,7 +29,7 @@ export async function opened(
   const dataDirectory = options.dataDirectory ?? (await temporaryFolder());
   const storage = await openStorage({ clock: new ManualClock(), log: silentLog, ...options, dataDirectory });
   onTestFinished(() => storage.close());
-  storage.createNamespace(HOME, limitBytes);
+  await storage.createNamespace(HOME, limitBytes);
   return Object.assign(storage, { dataDirectory });
 }
 
@@ -59,9 +59,9 @@ export async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer
 
 /** Returns the text of the file at `path`. */
 export async function textAt(storage: Storage, path: string): Promise<string> {
-  const found = storage.stat(HOME, path, false);
+  const found = await storage.stat(HOME, path, false);
   if (found.kind !== 'file') throw new Error(`${path} is a ${found.kind}`);
-  return (await bytesOf(storage.read(found, undefined))).toString();
+  return (await bytesOf(storage.read(HOME, found, undefined))).toString();
 }
 
 /** Returns the refusal of a call as `kind/tag`, or `done`. */

@@ -29,7 +29,7 @@ async function counted(dataDirectory?: string) {
     /** Returns the bytes of a range, and how many were read for it. */
     async read(file: Awaited<ReturnType<typeof put>>, start: number, end: number) {
       const before = readBytes;
-      const bytes = await bytesOf(storage.read(file, { start, end }));
+      const bytes = await bytesOf(storage.read(HOME, file, { start, end }));
       return { bytes, readBytes: readBytes - before };
     },
   };
@@ -67,7 +67,7 @@ test('damage in a block is noticed by a short range that holds it, and by the wh
   await handle.close();
   expect((await read(file, 0, 10)).bytes.equals(content.subarray(0, 10))).toBe(true);
   await expect(read(file, 999_990, 1_000_010)).rejects.toBeInstanceOf(DamagedBlockError);
-  await expect(bytesOf(storage.read(file, undefined))).rejects.toBeInstanceOf(DamagedBlockError);
+  await expect(bytesOf(storage.read(HOME, file, undefined))).rejects.toBeInstanceOf(DamagedBlockError);
 });
 
 test('a block without checksums, of an older version, is read whole until another file with it is stored', async () => {

@@ -10,7 +10,7 @@ async function readingOn(clock: ManualClock) {
   const storage = await opened({ clock });
   const bytes = randomBytes(100_000);
   const file: StoredFile = await put(storage, '/a', bytes);
-  const reader = storage.read(file, undefined)[Symbol.asyncIterator]();
+  const reader = storage.read(HOME, file, undefined)[Symbol.asyncIterator]();
   const { value } = await reader.next();
   expect(bytes.equals(value)).toBe(true);
   await storage.removeForever(HOME, '/a');

@@ -26,17 +26,17 @@ test(`${KILLS} kills during large moves and copies leave each whole or not begun
   const random = randomOf(seed);
   const dataDirectory = await temporaryFolder();
   const first = await open(dataDirectory);
-  first.createNamespace(HOME, 2 ** 40);
+  await first.createNamespace(HOME, 2 ** 40);
   await Promise.all(
     Array.from({ length: FILES }, (_, index) => put(first, `/one/below/${index}`, `${index % 3}`)),
   );
-  const ids = idsOf(first).get('one');
+  const ids = (await idsOf(first)).get('one');
   await first.close();
   let place = 'one';
   for (let round = 0; round < KILLS; round++) {
     const done = await killedAtWork(dataDirectory, random(TURNS_MAX));
     const storage = await open(dataDirectory);
-    const found = idsOf(storage);
+    const found = await idsOf(storage);
     const folder = found.has('one') ? 'one' : 'two';
     const moved =
       done
@@ -51,7 +51,7 @@ test(`${KILLS} kills during large moves and copies leave each whole or not begun
     place = folder;
     if (found.has('copy')) await storage.removeForever(HOME, '/copy');
     await storage.tidy();
-    expect(idsOf(storage).get(folder)).toEqual(ids);
+    expect((await idsOf(storage)).get(folder)).toEqual(ids);
     await storage.close();
     expectSound(dataDirectory);
   }
@@ -63,10 +63,14 @@ function open(dataDirectory: string): Promise<Storage> {
 }
 
 /** Returns the ids of all entries by their top folder. */
-function idsOf(storage: Storage): Map<string, string[]> {
+async function idsOf(storage: Storage): Promise<Map<string, string[]>> {
   const ids = new Map<string, string[]>();
   const scope = { path: '', recursive: true, includeDeleted: false };
-  for (let page = storage.list(OWNER, scope, 2000); ; page = storage.listContinue(OWNER, page.cursor)) {
+  for (
+    let page = await storage.list(OWNER, scope, 2000);
+    ;
+    page = await storage.listContinue(OWNER, page.cursor)
+  ) {
     for (const entry of page.entries) {
       if (entry.kind === 'deleted') continue;
       const top = entry.pathLower.split('/')[1] ?? '';

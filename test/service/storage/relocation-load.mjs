@@ -38,9 +38,9 @@ async function call(from, to, copy) {
 }
 
 /** Returns the current path of the folder, and the free one. */
-function placeOf() {
+async function placeOf() {
   try {
-    storage.stat('home', '/one', false);
+    await storage.stat('home', '/one', false);
     return ['/one', '/two'];
   } catch {
     return ['/two', '/one'];
@@ -48,7 +48,7 @@ function placeOf() {
 }
 
 for (;;) {
-  const [from, to] = placeOf();
+  const [from, to] = await placeOf();
   await call(from, to, false);
   await call(to, '/copy', true);
   await storage.removeForever('home', '/copy');

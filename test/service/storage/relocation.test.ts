@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Storage } from '../../../src/service/storage/storage.ts';
+import { type Storage, StorageError } from '../../../src/service/storage/storage.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { IS_LONG } from '../../support/effort.ts';
 import { HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
@@ -9,10 +9,10 @@ import { HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 const MOVE = { copy: false, autorename: false };
 const COPY = { copy: true, autorename: false };
 
-function tree(storage: Storage): string[] {
-  return storage
-    .list(OWNER, { path: '', recursive: true, includeDeleted: false }, 2000)
-    .entries.map((entry) => entry.pathDisplay);
+async function tree(storage: Storage): Promise<string[]> {
+  return (await storage.list(OWNER, { path: '', recursive: true, includeDeleted: false }, 2000)).entries.map(
+    (entry) => entry.pathDisplay,
+  );
 }
 
 test('a move keeps id and client time and sets a new rev and server time', async () => {
@@ -31,8 +31,8 @@ test('a move keeps id and client time and sets a new rev and server time', async
     rev: expect.not.stringMatching(before.rev),
     serverModifiedMs: nowMs,
   });
-  expect(tree(storage)).toEqual(['/New', '/New/Folder', '/New/Folder/b.txt']);
-  expect(storage.stat(HOME, before.id, false)).toEqual(after);
+  expect(await tree(storage)).toEqual(['/New', '/New/Folder', '/New/Folder/b.txt']);
+  expect(await storage.stat(HOME, before.id, false)).toEqual(after);
 });
 
 test('a copy has its own id, counts in the usage and shares its block', async () => {
@@ -46,7 +46,7 @@ test('a copy has its own id, counts in the usage and shares its block', async ()
     contentHash: before.contentHash,
   });
   expect(copy.id).not.toBe(before.id);
-  expect(storage.usage(HOME).usedBytes).toBe(200_000);
+  expect((await storage.usage(HOME)).usedBytes).toBe(200_000);
   expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(1);
   await put(storage, '/a.txt', 'changed');
   expect(await textAt(storage, '/b.txt')).toBe(text);
@@ -57,19 +57,21 @@ test('a move keeps the ids of a whole tree, and a copy makes new ones', async ()
   await put(storage, '/Old/One/a', 'a');
   await put(storage, '/Old/b', 'b');
   await storage.createFolder(HOME, '/Old/Empty', false);
-  const ids = ['/old', '/old/one', '/old/one/a', '/old/b', '/old/empty'].map((path) =>
-    storage.stat(HOME, path, false),
-  );
+  const ids = await storage.statAll(HOME, ['/old', '/old/one', '/old/one/a', '/old/b', '/old/empty']);
   expect((await storage.relocate(HOME, '/old', '/Neu', MOVE)).pathDisplay).toBe('/Neu');
-  expect(tree(storage)).toEqual(['/Neu', '/Neu/b', '/Neu/Empty', '/Neu/One', '/Neu/One/a']);
+  expect(await tree(storage)).toEqual(['/Neu', '/Neu/b', '/Neu/Empty', '/Neu/One', '/Neu/One/a']);
   for (const entry of ids) {
-    const moved = storage.stat(HOME, entry.pathLower.replace('/old', '/neu'), false);
-    expect('id' in moved && 'id' in entry && moved.id === entry.id).toBe(true);
+    if (entry instanceof StorageError) throw entry;
+    const moved = await storage.stat(HOME, entry.pathLower.replace('/old', '/neu'), false);
+    expect(moved).toMatchObject({ id: entry.id });
   }
   await storage.relocate(HOME, '/neu', '/copy', COPY);
-  expect(tree(storage)).toHaveLength(10);
+  expect(await tree(storage)).toHaveLength(10);
   expect(await textAt(storage, '/copy/one/a')).toBe('a');
-  const [one, other] = [storage.stat(HOME, '/neu/one', false), storage.stat(HOME, '/copy/one', false)];
+  const [one, other] = [
+    await storage.stat(HOME, '/neu/one', false),
+    await storage.stat(HOME, '/copy/one', false),
+  ];
   expect('id' in one && 'id' in other && one.id !== other.id).toBe(true);
 });
 
@@ -77,16 +79,16 @@ test('a move to the same path in another letter case changes nothing', async () 
   const storage = await opened();
   const before = await put(storage, '/Dir/a.txt', 'x');
   expect(await storage.relocate(HOME, '/Dir/a.txt', '/DIR/A.TXT', MOVE)).toEqual(before);
-  expect(storage.stat(HOME, '/dir/a.txt', false)).toEqual(before);
+  expect(await storage.stat(HOME, '/dir/a.txt', false)).toEqual(before);
   expect((await storage.relocate(HOME, '/dir', '/DIR', MOVE)).pathDisplay).toBe('/Dir');
-  expect(tree(storage)).toEqual(['/Dir', '/Dir/a.txt']);
+  expect(await tree(storage)).toEqual(['/Dir', '/Dir/a.txt']);
 });
 
 test('a move or copy onto an entry, below a file or into itself is refused and changes nothing', async () => {
   const storage = await opened();
   await put(storage, '/a/b/file', 'file');
   await put(storage, '/other', 'other');
-  const before = tree(storage);
+  const before = await tree(storage);
   expect(await refusal(storage.relocate(HOME, '/other', '/a/b/file', MOVE))).toBe('conflict/file');
   expect(await refusal(storage.relocate(HOME, '/other', '/a/b', COPY))).toBe('conflict/folder');
   expect(await refusal(storage.relocate(HOME, '/a', '/other', MOVE))).toBe('conflict/file');
@@ -100,7 +102,7 @@ test('a move or copy onto an entry, below a file or into itself is refused and c
   expect(await refusal(storage.relocate(HOME, '/other', '/other/x', MOVE))).toBe('conflict/file_ancestor');
   expect(await refusal(storage.relocate(HOME, '/a', '/other/x', COPY))).toBe('conflict/file_ancestor');
   expect(await refusal(storage.relocate(HOME, '/other', '/OTHER', COPY))).toBe('conflict/file');
-  expect(tree(storage)).toEqual(before);
+  expect(await tree(storage)).toEqual(before);
 });
 
 test('a refused relocation names its side: from for a bad source, to for a bad target', async () => {

@@ -17,7 +17,8 @@ test('a removal succeeds on a full disk also while the reserve cannot be created
     database.close();
   });
   const clock = new ManualClock();
-  const committer = new Committer(database, new Ticks(0, clock), clock, () => {});
+  database.exec('CREATE TABLE namespace (id INTEGER PRIMARY KEY, tick INTEGER)');
+  const committer = new Committer(database, new Ticks(database, clock), clock, () => {});
   let isFull = true;
   let giveUp = (_: Error) => {};
   const reserve = new Reserve(

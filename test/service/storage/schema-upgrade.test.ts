@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { checkStorage } from '../../../src/service/storage/check/storage-check.ts';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { expectSound } from './invariants.ts';
+import { toVersion11 } from './old-schema.ts';
 import { HOME, opened, put, textAt } from './opened.ts';
 
 test('an upgrade from a version that counted equal contents once counts every file', async () => {
@@ -13,13 +14,14 @@ test('an upgrade from a version that counted equal contents once counts every fi
   await storage.remove(HOME, '/d');
   await storage.close();
   const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
+  toVersion11(old);
   old.exec(
     `ALTER TABLE holding DROP COLUMN files; UPDATE namespace SET used_bytes = 450;
      ALTER TABLE removal DROP COLUMN moved; DROP TABLE staging; PRAGMA user_version = 6`,
   );
   old.close();
   const upgraded = await opened({ dataDirectory: storage.dataDirectory });
-  expect(upgraded.usage(HOME).usedBytes).toBe(1250);
+  expect((await upgraded.usage(HOME)).usedBytes).toBe(1250);
   await upgraded.close();
   expectSound(storage.dataDirectory);
 });
@@ -31,6 +33,7 @@ test('a check finds a data directory of version 8 sound, before and after its up
   await storage.remove(HOME, '/a/c');
   await storage.close();
   const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
+  toVersion11(old);
   old.exec('ALTER TABLE removal DROP COLUMN moved; DROP TABLE staging; PRAGMA user_version = 8');
   old.close();
   expect(await damagesOf(storage.dataDirectory)).toEqual([]);
@@ -69,6 +72,6 @@ test('a check before the rows of a removed and a moved folder are cleared away f
 
 async function damagesOf(dataDirectory: string): Promise<string[]> {
   const damages: string[] = [];
-  for await (const { what } of checkStorage(dataDirectory, () => undefined)) damages.push(what);
+  for await (const { what } of checkStorage({ dataDirectory }, () => undefined)) damages.push(what);
   return damages;
 }

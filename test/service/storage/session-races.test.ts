@@ -53,10 +53,10 @@ async function sessionOf(storage: Storage, pieces: readonly Buffer[], close: boo
 }
 
 async function expectFile(storage: Storage, path: string, bytes: Buffer): Promise<void> {
-  const file = storage.stat(HOME, path, false);
+  const file = await storage.stat(HOME, path, false);
   if (file.kind !== 'file') throw new Error(`${path} is a ${file.kind}`);
   expect([file.sizeBytes, file.contentHash]).toEqual([bytes.length, contentHashOf(bytes)]);
-  expect((await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
+  expect((await bytesOf(storage.read(HOME, file, undefined))).equals(bytes)).toBe(true);
 }
 
 const wordsOf = (outcomes: readonly unknown[]) =>

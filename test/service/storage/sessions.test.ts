@@ -11,9 +11,9 @@ import { body, bytesOf, commit, HOME, opened, put, refusal, textAt } from './ope
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 async function contentAt(storage: Storage, path: string): Promise<Buffer> {
-  const found = storage.stat(HOME, path, false);
+  const found = await storage.stat(HOME, path, false);
   if (found.kind !== 'file') throw new Error(`${path} is a ${found.kind}`);
-  return await bytesOf(storage.read(found, undefined));
+  return await bytesOf(storage.read(HOME, found, undefined));
 }
 
 function start(
@@ -261,7 +261,7 @@ test('a session expires after seven days, survives a restart and belongs to its 
   const again = await opened({ clock, dataDirectory: storage.dataDirectory });
   await clock.advance(7 * DAY_MS - 1);
   await append(again, session, 200_000, 'y');
-  again.createNamespace('other', 1000);
+  await again.createNamespace('other', 1000);
   expect(await refusal(again.appendSession('other', { session, offset: 200_001 }, body('z'), false))).toBe(
     'session/not_found',
   );

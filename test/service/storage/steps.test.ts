@@ -16,9 +16,9 @@ const COPY = { copy: true, autorename: false };
 const indexes = Array.from({ length: ENTRIES }, (_, index) => index);
 
 /** Returns the number of entries of a folder and below it. */
-function count(storage: Storage, path: string): number {
+async function count(storage: Storage, path: string): Promise<number> {
   try {
-    const { entries } = storage.list(OWNER, { path, recursive: true, includeDeleted: false }, 2000);
+    const { entries } = await storage.list(OWNER, { path, recursive: true, includeDeleted: false }, 2000);
     return entries.length;
   } catch {
     return 0;
@@ -29,24 +29,24 @@ function count(storage: Storage, path: string): number {
  * Calls `look` at each turn of the event loop while a call runs. Returns the largest difference between two
  * turns.
  */
-async function largestStep(call: Promise<unknown>, look: () => number): Promise<number> {
-  let before = look();
+async function largestStep(call: Promise<unknown>, look: () => Promise<number>): Promise<number> {
+  let before = await look();
   let largest = 0;
   let isRunning = true;
   const ended = call.finally(() => {
     isRunning = false;
   });
-  const compare = () => {
-    const now = look();
+  const compare = async () => {
+    const now = await look();
     largest = Math.max(largest, Math.abs(now - before));
     before = now;
   };
   while (isRunning) {
     await turn();
-    compare();
+    await compare();
   }
   await ended;
-  compare();
+  await compare();
   return largest;
 }
 
@@ -61,7 +61,7 @@ test('finishSessions of 300 entries lets other calls run between its entries', a
   );
   expect(await largestStep(finished, () => count(storage, '/a'))).toBeLessThan(STEP_MAX);
   expect(await finished).toHaveLength(ENTRIES);
-  expect(count(storage, '/a')).toBe(ENTRIES + 1);
+  expect(await count(storage, '/a')).toBe(ENTRIES + 1);
 });
 
 test('createFolders, relocateAll and removeAll let other calls run between their entries', async () => {
@@ -84,14 +84,18 @@ test('createFolders, relocateAll and removeAll let other calls run between their
     indexes.map((index) => ({ address: `/a/${index}` })),
   );
   expect(await largestStep(removed, () => count(storage, '/a'))).toBeLessThan(STEP_MAX);
-  expect([count(storage, '/a'), count(storage, '/b'), count(storage, '/c')]).toEqual([1, 1, ENTRIES + 1]);
+  expect([await count(storage, '/a'), await count(storage, '/b'), await count(storage, '/c')]).toEqual([
+    1,
+    1,
+    ENTRIES + 1,
+  ]);
 });
 
 test('300 parallel uploads let other calls run between their commits', async () => {
   const storage = await opened();
   const uploads = Promise.all(indexes.map((index) => put(storage, `/a/${index}`, 'x')));
   expect(await largestStep(uploads, () => count(storage, '/a'))).toBeLessThan(STEP_MAX);
-  expect(count(storage, '/a')).toBe(ENTRIES + 1);
+  expect(await count(storage, '/a')).toBe(ENTRIES + 1);
 });
 
 test('a batch keeps the outcomes of its first entries when a later step is refused', async () => {
@@ -102,7 +106,7 @@ test('a batch keeps the outcomes of its first entries when a later step is refus
     indexes.map((index) => `/${index}`),
     false,
   );
-  while (count(storage, '') === 0) await turn();
+  while ((await count(storage, '')) === 0) await turn();
   await clock.advance(1001);
   const outcomes = await made;
   const refused = outcomes.filter((outcome) => outcome instanceof StorageError);
@@ -110,5 +114,5 @@ test('a batch keeps the outcomes of its first entries when a later step is refus
   expect(new Set(refused.map(({ message }) => message))).toEqual(
     new Set(['write/too_many_write_operations']),
   );
-  expect(outcomes.length - refused.length).toBe(count(storage, ''));
+  expect(outcomes.length - refused.length).toBe(await count(storage, ''));
 });

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { silentLog } from '../../../src/util/log.ts';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { expectSound } from './invariants.ts';
+import { toVersion11 } from './old-schema.ts';
 import { HOME, opened, put, refusal, textAt } from './opened.ts';
 
 /** Makes a data directory of schema version 3 with a file. */
@@ -13,6 +14,7 @@ async function oldDirectory(): Promise<string> {
   await put(storage, '/Reports/annual report', 'text');
   await storage.close();
   const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
+  toVersion11(old);
   old.exec(`ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE staging; DROP TABLE word; DROP INDEX entry_name;
     DROP INDEX deletion_name; PRAGMA user_version = 3`);
   old.close();
@@ -26,6 +28,9 @@ const REPORTS = [
   'upgrading the index: 2 of 2 names',
   'upgrading the entries: 2 of 2 rows',
   ...[1, 2, 3, 4, 5].map((done) => `upgrading the entries: ${done} of 5 indexes`),
+  'upgrading the revisions: 2 of 2 rows',
+  'upgrading the files and folders: 2 of 2 rows',
+  ...[1, 2, 3, 4, 5, 6, 7, 8].map((done) => `upgrading the files and folders: ${done} of 8 indexes`),
 ];
 
 test('each long step of an upgrade logs its progress and lets other events run after each report', async () => {
@@ -52,7 +57,7 @@ test.each(REPORTS)(
     file.close();
     const storage = await opened({ dataDirectory });
     expect(await textAt(storage, '/reports/annual report')).toBe('text');
-    expect(storage.usage(HOME).usedBytes).toBe(4);
+    expect((await storage.usage(HOME)).usedBytes).toBe(4);
     await storage.close();
     expectSound(dataDirectory);
   },

@@ -35,7 +35,7 @@ async function outcome(
     if (current) expect(file).toMatchObject({ id: current.id, name: 'target' });
     return 'written';
   } catch (failure) {
-    if (current) expect(storage.stat(HOME, '/target', false)).toEqual(current);
+    if (current) expect(await storage.stat(HOME, '/target', false)).toEqual(current);
     return failure instanceof Error ? failure.message : failure;
   }
 }
@@ -135,7 +135,7 @@ test('of 20 parallel uploads with mode add to one name one succeeds and the othe
   expect(outcomes.filter((outcome) => outcome === 'done')).toHaveLength(1);
   expect(outcomes.filter((outcome) => outcome === 'conflict/file')).toHaveLength(19);
   expect(
-    storage.list(OWNER, { path: '/dir', recursive: true, includeDeleted: true }, 100).entries,
+    (await storage.list(OWNER, { path: '/dir', recursive: true, includeDeleted: true }, 100)).entries,
   ).toHaveLength(2);
 });
 

@@ -1,2 +1,3 @@
 /** A render process that never answers. */
 process.on('message', () => undefined);
+process.send('ready');

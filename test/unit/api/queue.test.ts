@@ -1,5 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { CallBudget } from '../../../src/api/call-budget.ts';
 import { CallQueue, type Lane } from '../../../src/api/queue.ts';
+import { SharedAccess } from '../../../src/api/shared-access.ts';
+import type { SharedBudget } from '../../../src/api/shared-budget.ts';
+import { silentLog } from '../../../src/util/log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 let clock: ManualClock;
@@ -173,4 +177,24 @@ describe('concurrency limit', () => {
     for (let call = 0; call < 1000; call += 1) queue.succeeded('metadata');
     expect(await running()).toBe(16);
   });
+});
+
+test('a pause that another gateway has announced holds calls back until it ends, at this gateway too', async () => {
+  let pausedMs = 1000;
+  const shared: SharedBudget = {
+    take: async (calls) => ({ calls: pausedMs > 0 ? 0 : calls, pausedMs, parallelCommits: 'unknown' }),
+    pause: async () => {},
+    resume: async () => {},
+    chooseTrier: async () => false,
+    learned: async () => {},
+  };
+  const budget = new CallBudget({ shared, access: new SharedAccess({ clock, log: silentLog }), clock });
+  queue = new CallQueue({ clock, patienceMs: 25_000, signal: new AbortController().signal, budget });
+  askMany('metadata', 3);
+  await turn();
+  expect([names(), queue.paused, queue.waiting]).toEqual([[], true, 3]);
+  pausedMs = 0;
+  await clock.advance(1000);
+  await turn();
+  expect([names().length, queue.paused, queue.waiting]).toEqual([3, false, 0]);
 });

@@ -20,6 +20,7 @@ test.each([
   ['tls-cert', ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem']],
   ['no-auth', ['--no-auth']],
   ['oidc-*', ['--oidc-issuer', 'https://x.example', '--oidc-client-id', 'x', '--oidc-users', 'all']],
+  ['brand-*', ['--brand-name', 'Choir']],
   ['drive default', ['--delete', 'trash']],
 ])('a change of %s is reported as waiting for the next start', (name, args) => {
   expect(settingsForNextStart(configOf(), configOf(...args))).toEqual([name]);
@@ -27,4 +28,10 @@ test.each([
 
 test('a changed user or password does not wait for the next start', () => {
   expect(settingsForNextStart(configOf(), configOf('--user', 'ann', '--password', 'p'))).toEqual([]);
+});
+
+test('a change of http2 waits for the next start, and a changed certificate does not', () => {
+  const tls = (cert: string, ...more: string[]) =>
+    configOf('--tls-cert', cert, '--tls-key', 'key.pem', ...more);
+  expect(settingsForNextStart(tls('a.pem'), tls('b.pem', '--http2', 'off'))).toEqual(['http2']);
 });

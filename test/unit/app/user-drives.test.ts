@@ -16,6 +16,7 @@ function sharedDrive(isReadOnly = false): SharedDrive {
     state,
     history: NO_HISTORY,
     changes: new Announcer(),
+    catchUp: undefined,
     isReadOnly,
   };
 }
@@ -39,6 +40,20 @@ test('users with the same rights share one object, and a read-only user never ge
   const reader = placesOf(driveOf, { drive: 'one', isReadOnly: true });
   expect(reader).not.toBe(writer);
   expect(reader.places).toEqual([{ path: '/', isReadOnly: true }]);
+});
+
+test.each<readonly [string, Omit<Grant, 'drive'>]>([
+  ['the whole drive', {}],
+  ['a root folder', { root: '/a' }],
+  ['a quota', { root: '/a', quotaBytes: 1_000 }],
+  ['rights in single folders', { folders: [{ path: '/a', right: 'hidden' }] }],
+  ['a drive beside others', { folder: 'One' }],
+])('a user with %s waits for what other gateways have acknowledged', async (_, grant) => {
+  let reads = 0;
+  const shared = { ...sharedDrive(), catchUp: async () => void reads++ };
+  const { catchUp } = placesOf(userDrives(new Map([['shared', shared]])), { drive: 'shared', ...grant });
+  await catchUp?.();
+  expect(reads).toBe(1);
 });
 
 test('a read-only drive is read-only for each of its users', () => {

@@ -46,6 +46,11 @@ describe('davgate config check', () => {
       1,
       [/a certificate without its key/, /"back" keeps writes/].map((reason) => expect.stringMatching(reason)),
     ]);
+    await writeFile(file, 'redis: redis://h\n');
+    expect(await config(['check', file])).toEqual({
+      code: 1,
+      lines: [expect.stringMatching(/the files are in the embedded service, .* or leave the Redis out$/)],
+    });
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { openRedirect, type Redirect } from '../../../src/cli/login/redirect.ts';
-import { freePort } from '../../support/redis.ts';
+import { freePort } from '../../support/free-port.ts';
 
 let redirect: Redirect | undefined;
 afterEach(() => redirect?.close());

@@ -155,7 +155,7 @@ describe('problems of a configuration file', () => {
     ['users:\n  - drive: a\n    password: p', 'line 2, column 5: this user has no "name"'],
     [
       'users:\n  - name: ann\n    drive: a\n    pasword: p',
-      'line 4, column 5: unknown key "pasword" (did you mean "password"?); a user has name, password, password-hash, drive, root, drives, read-only, quota, bandwidth',
+      'line 4, column 5: unknown key "pasword" (did you mean "password"?); a user has name, password, password-hash, drive, root, drives, read-only, quota, folders, bandwidth',
     ],
     [
       'users: [{ name: ann, drive: a, password: p, password-hash: h }]',

@@ -40,6 +40,8 @@ describe('defaults', () => {
       cacheDirectory: '/x/cache/davgate',
       writeMode: 'through',
       redisUrl: undefined,
+      coherence: 'strict',
+      isRedisVolatile: false,
       log: { level: 'info', format: 'text' },
       logRequests: true,
       drives: [{ name: 'default', service: 'embedded', root: '', deletePolicy: 'auto' }],
@@ -167,12 +169,15 @@ describe('sources of settings', () => {
     ]);
   });
 
-  test.each(['redis://localhost', 'rediss://ann:p%40ss@redis.example.com:6380/7', 'redis://:pass@[::1]:1/'])(
-    '--redis accepts %s',
-    (url) => {
-      expect(configOf('--redis', url).redisUrl).toBe(url);
-    },
-  );
+  test.each([
+    'redis://localhost',
+    'rediss://ann:p%40ss@redis.example.com:6380/7',
+    'redis://:pass@[::1]:1/',
+    'redis+sentinel://a:1,b:2/drives',
+    'rediss+cluster://ann:p@a:1,b:2',
+  ])('--redis accepts %s', (url) => {
+    expect(configOf('--redis', url).redisUrl).toBe(url);
+  });
 });
 
 describe('refused settings', () => {
@@ -198,6 +203,8 @@ describe('refused settings', () => {
     [['--user', 'a:b'], /^--user: a user's name cannot contain a colon/],
     [['--password', ''], /^--password: a value is missing/],
     [['--tls-cert', 'x'], /^--tls-cert: a certificate without its key/],
+    [['--http2', 'on'], /^--http2: needs https; give --tls-cert and --tls-key too/],
+    [['--http2', 'h2c'], /^--http2: "h2c" is not one of on, off/],
     [['--tls-client-ca', 'x'], /^--tls-client-ca: needs https; give --tls-cert and --tls-key too/],
     [['--refresh-token', 'x'], /DAVGATE_REFRESH_TOKEN/],
     [['--user', 'ann\n'], /^--user: contains a control character, perhaps a line break/],
@@ -217,11 +224,7 @@ describe('refused settings', () => {
       /^--trusted-proxy: "proxy" is neither a network nor an address; write/,
     ],
     [['--trusted-proxy', '10.0.0.0/33'], /^--trusted-proxy: "10\.0\.0\.0\/33" is neither/],
-    [['--redis', 'localhost:6379'], /^--redis: not the address of a Redis; write redis:\/\/HOST:PORT or/],
-    [['--redis', 'http://localhost:6379'], /^--redis: /],
-    [['--redis', 'redis://'], /^--redis: /],
-    [['--redis', 'redis://localhost/first'], /^--redis: /],
-    [['--redis', 'redis://localhost/1?x=y'], /^--redis: /],
+    [['--redis', 'localhost:6379'], /^--redis: not the address of a Redis; write redis:\/\/HOST:PORT, /],
     [['--redis', 'redis://ann:100%@localhost'], /^--redis: .*percent-encoded/],
   ])('the arguments %j are refused with the name of the setting and the reason', (args, message) => {
     expect(() => configOf(...args)).toThrow(message);

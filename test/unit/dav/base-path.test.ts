@@ -179,7 +179,10 @@ describe('requests outside of the base path', () => {
       const { send } = await drive();
       const answer = await send('OPTIONS', target);
       expect(answer.status).toBe(200);
-      expect(answer.headers).toMatchObject({ dav: '1, 2, 3', 'ms-author-via': 'DAV' });
+      expect(answer.headers).toMatchObject({
+        dav: '1, 2, 3, extended-mkcol, sabredav-partialupdate',
+        'ms-author-via': 'DAV',
+      });
     },
   );
 

@@ -248,6 +248,9 @@ describe('quota', () => {
     expect(shown(folder, 'quota-available-bytes')).toMatchObject({ status: OK, text: '9000' });
     expect(shown(folder, 'quota-used-bytes')).toMatchObject({ status: OK, text: '1000' });
     expect(shown(file, 'quota-used-bytes')?.status).toBe(MISSING);
+    const [old] = (await find(server, '/', '0', propBody('<quota/><quotaused/>'))).rows;
+    expect(shown(old, 'quota')).toMatchObject({ status: OK, text: '20' });
+    expect(shown(old, 'quotaused')).toMatchObject({ status: OK, text: '2' });
     expect((await find(server, '/', '0')).text).not.toContain('quota');
   });
 
@@ -301,4 +304,15 @@ describe('lockdiscovery', () => {
     const [, after] = (await find(server, '/d', '1', body)).rows;
     expect(shown(after, 'lockdiscovery')?.text).toBe('');
   });
+});
+
+test('Depth with noroot answers the members without the folder itself, in the spelling with or without a space', async () => {
+  const server = await startPropertyServer();
+  await server.file('/f/a.txt');
+  await server.file('/f/sub/b.txt');
+  const hrefs = async (target: string, depth: string) =>
+    (await find(server, target, depth, propBody('<getetag/>'))).rows.map(({ href }) => href).sort();
+  expect(await hrefs('/f/', '1,noroot')).toEqual(['/f/a.txt', '/f/sub/']);
+  expect(await hrefs('/f', 'Infinity, NoRoot')).toEqual(['/f/a.txt', '/f/sub/', '/f/sub/b.txt']);
+  expect(await hrefs('/f/a.txt', '1,noroot')).toEqual([]);
 });

@@ -68,6 +68,18 @@ describe('dead properties', () => {
     ]);
   });
 
+  test('PROPPATCH that prefers a minimal answer gets 204 without a body, and the refused properties when there are any', async () => {
+    const server = await withFile();
+    const minimal = { Prefer: 'return=minimal' };
+    const done = await server.send('PROPPATCH', '/a.txt', update(set('<x:a>1</x:a>')), minimal);
+    expect([done.status, done.text]).toEqual([204, '']);
+    expect(done.headers.get('preference-applied')).toBe('return=minimal');
+    expect(await stored(server)).toEqual(['<x:a xmlns:x="urn:x">1</x:a>']);
+    const { status, of } = await patch(server, update(set('<x:b/><D:getetag/>')), minimal);
+    expect(status).toBe(207);
+    expect(of).toEqual({ '{urn:x}b': DEPENDS, '{DAV:}getetag': 'HTTP/1.1 403 Forbidden' });
+  });
+
   test('PROPPATCH that removes a missing property answers 200 for it', async () => {
     const server = await withFile();
     expect((await patch(server, update(remove('<x:a/><plain/>')))).of).toEqual({

@@ -23,7 +23,7 @@ async function serve(settings: { readonly writeBack?: boolean } = {}): Promise<v
   remote.putFile(path('/Ann/old.txt'), 'x'.repeat(40));
   memory = await MemoryDrive.open(remote, settings);
   const { files, state } = memory;
-  viewed = { files, state, history: files.history, changes: files.changes };
+  viewed = { files, state, history: files.history, changes: files.changes, catchUp: undefined };
   size = new FolderSize(viewed, path('/Ann'), memory.clock);
   const quota = new Quota(size, 100, memory.clock);
   const view = createDriveView([

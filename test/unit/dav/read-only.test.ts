@@ -88,15 +88,15 @@ test('reading works for a read-only user', async () => {
 
 test('OPTIONS offers no locks to Finder of a read-only user', async () => {
   const { headers } = await dav.send('OPTIONS', '/closed/a', { agent: 'WebDAVFS/3.0.0 Darwin/24.4.0' });
-  expect(headers).toMatchObject({ dav: '1, 3', allow: 'OPTIONS, GET, HEAD, PROPFIND' });
+  expect(headers).toMatchObject({ dav: '1, 3', allow: 'OPTIONS, GET, HEAD, PROPFIND, REPORT, SEARCH' });
   expect(headers).not.toHaveProperty('ms-author-via');
   const elsewhere = await dav.send('OPTIONS', '/open/b', { agent: 'WebDAVFS/3.0.0 Darwin/24.4.0' });
-  expect(elsewhere.headers).toMatchObject({ dav: '1, 2, 3' });
+  expect(elsewhere.headers).toMatchObject({ dav: '1, 2, 3, extended-mkcol, sabredav-partialupdate' });
 });
 
 test('OPTIONS offers locks to other clients of a read-only user', async () => {
   const { headers } = await dav.send('OPTIONS', '/closed/a', { agent: 'davfs2/1.7.0' });
-  expect(headers).toMatchObject({ dav: '1, 2, 3', allow: 'OPTIONS, GET, HEAD, PROPFIND' });
+  expect(headers).toMatchObject({ dav: '1, 2, 3', allow: 'OPTIONS, GET, HEAD, PROPFIND, REPORT, SEARCH' });
 });
 
 /** Returns the XML of a property of a file, as Depth 0 and in its folder's listing. */

@@ -18,7 +18,8 @@ function memoryDrive(): ViewedDrive & { readonly files: MemoryFiles } {
   const state = memoryState();
   const files = new MemoryFiles({ clock: new ManualClock(), properties: state.properties });
   const more = { search: async () => ({ entries: [] }), thumbnail: async () => new Uint8Array() };
-  return { files: Object.assign(files, more), state, history: NO_HISTORY, changes: new Announcer() };
+  const parts = { history: NO_HISTORY, changes: new Announcer(), catchUp: undefined };
+  return { files: Object.assign(files, more), state, ...parts };
 }
 
 let work: ReturnType<typeof memoryDrive>;
@@ -160,7 +161,9 @@ describe('two drives of a user', () => {
     ]);
     expect(await statusOf('PUT', '/Work/a.txt', {}, 'other')).toBe(403);
     expect(await statusOf('PUT', '/home/new', {}, 'x')).toBe(201);
-    expect((await dav.send('OPTIONS', '/', { agent: 'WebDAVFS/3.0.0' })).headers['dav']).toBe('1, 2, 3');
+    expect((await dav.send('OPTIONS', '/', { agent: 'WebDAVFS/3.0.0' })).headers['dav']).toMatch(
+      /^1, 2, 3\b/,
+    );
   });
 });
 

@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { WriteMode } from '../../../src/drive/files.ts';
 import { isLitter } from '../../../src/drive/names.ts';
-import { LOCAL_FILE_BYTES_MAX } from '../../../src/state/local-files.ts';
+import { LOCAL_FILE_BYTES_MAX } from '../../../src/state/sqlite/local-files.ts';
 import { type Path, ROOT } from '../../../src/util/path.ts';
 import { bodyOf, MemoryDrive, turn } from '../../support/memory-drive.ts';
 import { at, MemoryRemote } from '../../support/memory-remote.ts';
@@ -198,12 +200,54 @@ describe('local files', () => {
     await expect(drive.files.shareLink(at('/._a'), {})).rejects.toMatchObject({ fault: 'unsupported' });
   });
 
+  describe('in a drive that drops large ones', () => {
+    beforeEach(async () => {
+      await drive.close();
+      drive = await MemoryDrive.open(remote, { localFilesPolicy: 'drop' });
+    });
+
+    const chunks = Array.from({ length: 17 }, () => new Uint8Array(2 ** 20));
+    const writeLarge = (mode: WriteMode, sizeBytes = 17 * 2 ** 20) =>
+      drive.files.write(at('/Docs/._a.txt'), Readable.from(chunks), { mode, sizeBytes });
+
+    test('a large local file is acknowledged, replaces a small one, and is not there', async () => {
+      await drive.write(at('/Docs/._a.txt'), 'small');
+      expect(await writeLarge({ if: 'any' })).toMatchObject({
+        created: false,
+        entry: { kind: 'file', path: '/Docs/._a.txt', sizeBytes: 17 * 2 ** 20 },
+      });
+      expect(await drive.names(at('/Docs'))).toEqual(['a.txt']);
+      expect(await writeLarge({ if: 'any' })).toMatchObject({ created: true });
+      expect(remote.paths).toEqual(['/Docs', '/Docs/a.txt']);
+    });
+
+    test('a small local file is kept', async () => {
+      await drive.write(at('/Docs/._a.txt'), 'small');
+      expect(await drive.text(at('/Docs/._a.txt'))).toBe('small');
+    });
+
+    test('a large local file whose condition fails or whose end is missing is refused, and the small one is kept', async () => {
+      await drive.write(at('/Docs/._a.txt'), 'small');
+      await expect(writeLarge({ if: 'absent' })).rejects.toMatchObject({ fault: 'changed' });
+      await expect(writeLarge({ if: 'any' }, 18 * 2 ** 20)).rejects.toMatchObject({ fault: 'incomplete' });
+      expect(await drive.text(at('/Docs/._a.txt'))).toBe('small');
+    });
+
+    test('an ordinary file that is too large for a local one cannot be moved to the name of one, and stays where it is', async () => {
+      await drive.files.write(at('/large'), Readable.from(chunks), { mode: { if: 'any' } });
+      const moving = drive.files.move(at('/large'), at('/._large'), { overwrite: false });
+      await expect(moving).rejects.toMatchObject({ fault: 'too-large' });
+      expect(await drive.files.stat(at('/large'))).toMatchObject({ sizeBytes: 17 * 2 ** 20 });
+    });
+  });
+
   test('a drive without local files sends `._` files to the service and hides none of them', async () => {
     await drive.close();
-    drive = await MemoryDrive.open(remote, { keepsLocalFiles: false });
+    drive = await MemoryDrive.open(remote, { localFilesPolicy: 'send' });
     await drive.write(at('/Docs/._a.txt'), 'fork');
     expect(remote.text(at('/Docs/._a.txt'))).toBe('fork');
-    await expect(drive.write(at('/.DS_Store'), 'x')).rejects.toMatchObject({ fault: 'bad-name' });
+    await drive.write(at('/.DS_Store'), 'x');
+    expect(remote.text(at('/.DS_Store'))).toBe('x');
     expect(await drive.names(at('/Docs'))).toEqual(['._a.txt', 'a.txt']);
   });
 

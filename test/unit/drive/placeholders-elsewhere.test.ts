@@ -31,6 +31,7 @@ async function open(refuse = () => {}) {
   const committed: string[] = [];
   const placeholders = new Placeholders({
     store,
+    gateways: { own: undefined, inherits: () => true },
     clock,
     log: silentLog,
     async commit({ path }) {
@@ -39,7 +40,7 @@ async function open(refuse = () => {}) {
       return true;
     },
   });
-  await placeholders.start();
+  placeholders.start();
   onTestFinished(() => placeholders.close());
   await placeholders.make(at('/new'), clock.now(), 5_000);
   return { placeholders, stored, asked, clock, committed };

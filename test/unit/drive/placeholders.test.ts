@@ -258,8 +258,9 @@ describe('placeholders', () => {
   });
 
   test('a placeholder with a name the service refuses is refused with bad-name', async () => {
-    await expect(touch(at('/back\\slash'))).rejects.toMatchObject({ fault: 'bad-name' });
-    await expect(drive.files.keepPlaceholder(at('/blank '), 0)).rejects.toMatchObject({ fault: 'bad-name' });
+    const long = at(`/${'x'.repeat(256)}`);
+    await expect(touch(long)).rejects.toMatchObject({ fault: 'bad-name' });
+    await expect(drive.files.keepPlaceholder(long, 0)).rejects.toMatchObject({ fault: 'bad-name' });
     expect(await drive.names(ROOT)).toEqual([]);
   });
 

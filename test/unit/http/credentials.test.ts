@@ -41,7 +41,8 @@ beforeEach(() => {
 });
 
 const hashes = () => vi.mocked(verifyPassword).mock.calls.length;
-const check = async (header: string | undefined, address = ADDRESS) => credentials.check(header, address);
+const check = async (header: string | undefined, address = ADDRESS, connection = {}) =>
+  credentials.check(header, address, connection);
 
 describe('a user without a password', () => {
   test('no password logs in as such a user, and a guess takes as long as for the others', async () => {
@@ -103,6 +104,17 @@ describe('credentials', () => {
     await Promise.all(Array.from({ length: 20 }, () => check(basic('ann:pä:ss'))));
     await check(basic('ann:pä:ss'), '192.0.2.2');
     expect(hashes()).toBe(1);
+  });
+
+  test('each request of a connection is judged by its own login, and by the users of its moment', async () => {
+    const connection = {};
+    const here = (login: string) => check(basic(login), ADDRESS, connection);
+    expect(await here('ann:pä:ss')).toEqual({ user: ann });
+    expect(await here('ann:wrong')).toBe('unauthorized');
+    expect(await here('Jörg:€uro')).toEqual({ user: joe });
+    credentials.replaceUsers([ann]);
+    expect(await here('Jörg:€uro')).toBe('unauthorized');
+    expect(await here('ann:pä:ss')).toEqual({ user: ann });
   });
 
   test('a verified login is hashed again after ten minutes', async () => {

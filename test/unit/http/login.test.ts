@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Access } from '../../../src/http/gateway-server.ts';
+import type { Access } from '../../../src/http/admission.ts';
 import { createMetrics } from '../../../src/http/metrics.ts';
+import { OPEN_PER_CLIENT_MAX } from '../../../src/http/password-gate.ts';
 import { hashPassword } from '../../../src/http/passwords.ts';
 import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/http/unwanted-body.ts';
 import { Networks } from '../../../src/util/networks.ts';
@@ -42,9 +43,11 @@ describe('a gateway with users', () => {
     },
   );
 
-  test('a client with more than eight logins to check at once gets 429 with Retry-After, and its failed logins are logged without passwords', async () => {
+  test('a client with more than 64 logins to check at once gets 429 with Retry-After, and its failed logins are logged without passwords', async () => {
     const { connect, lines } = await listening({ users: [SLOW] });
-    const connections = Array.from({ length: 12 }, (_, index) => connect(request('GET', '/', wrong(index))));
+    const connections = Array.from({ length: OPEN_PER_CLIENT_MAX + 1 }, (_, index) =>
+      connect(request('GET', '/', wrong(index))),
+    );
     // The other logins are delayed for seconds, as each was a wrong guess.
     const refusals = connections.map(async (connection) =>
       expect(await connection.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 429 [\s\S]*Retry-After: \d+\r\n/),

@@ -7,7 +7,7 @@ import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts'
 
 function metricsOf(): Metrics {
   const metrics = createMetrics((userAgent) => (userAgent.startsWith('davfs2') ? 'davfs2' : 'other'));
-  metrics.watch({ drives: () => [DRIVE], blockCacheBytes: () => 13 });
+  metrics.watch({ drives: () => [DRIVE], blockCacheBytes: () => 13, stateTrouble: () => undefined });
   return metrics;
 }
 

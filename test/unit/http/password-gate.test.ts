@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { PasswordGate, WRONG_PER_MINUTE_MAX } from '../../../src/http/password-gate.ts';
+import { guessesInMemory, WRONG_PER_MINUTE_MAX } from '../../../src/http/guess-counter.ts';
+import { OPEN_PER_CLIENT_MAX, PasswordGate } from '../../../src/http/password-gate.ts';
+import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const HERE = '192.0.2.1';
@@ -12,7 +14,8 @@ let closing: AbortController;
 beforeEach(() => {
   clock = new ManualClock();
   closing = new AbortController();
-  gate = new PasswordGate({ clock, longestWaitMs: 900_000, delayMsMax: 10_000, closing: closing.signal });
+  const guesses = guessesInMemory(clock, 900_000);
+  gate = new PasswordGate({ clock, guesses, delayMsMax: 10_000, closing: closing.signal });
 });
 
 interface LoginAttempt {
@@ -95,12 +98,43 @@ test('thirty wrong passwords in a minute from one address block it for a minute,
 });
 
 describe('concurrent logins', () => {
-  test('of nine concurrent logins from one address, eight are checked and the ninth is refused with the time to wait', async () => {
-    const results = await Promise.all(
-      Array.from({ length: 9 }, (_, index) => login({ name: `name ${index}`, exists: false })),
+  test('fifty people behind one address who log in at the same moment are all let in, without a delay', async () => {
+    const logins = Array.from({ length: 50 }, (_, index) => login({ name: `name ${index}`, isRight: true }));
+    expect(await Promise.all(logins)).toEqual(Array(50).fill(true));
+  });
+
+  test('while 64 logins from one address are open, eight of them are compared, and a further one is refused with the time to wait', async () => {
+    const answers: ((isRight: boolean) => void)[] = [];
+    const gateForMany = new PasswordGate({
+      ...{ clock, guesses: guessesInMemory(clock, 900_000), delayMsMax: 10_000, closing: closing.signal },
+      comparedAtOnce: OPEN_PER_CLIENT_MAX,
+    });
+    const logins = Array.from({ length: OPEN_PER_CLIENT_MAX }, (_, index) =>
+      gateForMany.check({ name: `name ${index}`, address: HERE, exists: true }, () => {
+        return new Promise<boolean>((resolve) => answers.push(resolve));
+      }),
     );
-    expect(results.slice(0, 8)).toEqual(Array(8).fill(false));
-    expect(results[8]).toEqual({ retryAfterMs: 5_000 });
+    await eventually(() => expect(answers).toHaveLength(8));
+    const one = { name: 'ann', exists: true };
+    expect(await gateForMany.check({ ...one, address: HERE }, async () => true)).toEqual({
+      retryAfterMs: 5_000,
+    });
+    expect(await gateForMany.check({ ...one, address: THERE }, async () => true)).toBe(true);
+    for (let answered = 0; answered < OPEN_PER_CLIENT_MAX; answered++) {
+      await eventually(() => expect(answers.length).toBeGreaterThan(answered));
+      expect(answers.length - answered).toBeLessThanOrEqual(8);
+      answers[answered]?.(true);
+    }
+    expect(await Promise.all(logins)).toEqual(Array(OPEN_PER_CLIENT_MAX).fill(true));
+    expect(await gateForMany.check({ ...one, address: HERE }, async () => true)).toBe(true);
+  });
+
+  test('a delayed guess holds up no right password for another name from the same address', async () => {
+    await guess(8);
+    const delayed = Array.from({ length: 20 }, () => login());
+    expect(await login({ name: 'joe', isRight: true })).toBe(true);
+    closing.abort();
+    await Promise.all(delayed);
   });
 
   test('a flood of logins for unknown names delays a login for an existing name by at most three checks', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Access } from '../../../src/http/gateway-server.ts';
+import type { Access } from '../../../src/http/admission.ts';
 import { Networks } from '../../../src/util/networks.ts';
 import { ANN, ANN_HEADER, type Listening, listening, request } from '../../support/listening.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -67,9 +67,12 @@ describe('the sign-in page', () => {
   test.each([
     ['de-AT,de;q=0.9,en;q=0.8', 'de', 'Anmelden'],
     ['fr,en;q=0.5,de;q=0.1', 'en', 'Sign in'],
+    ['en;q=0.4,de;q=0.6', 'de', 'Anmelden'],
     ['fr', 'en', 'Sign in'],
+    ['', 'en', 'Sign in'],
   ])('the page for Accept-Language %s is in %s', async (wanted, language, title) => {
     const answer = await ask(await gateway(), 'GET', '/', `${NAVIGATION}Accept-Language: ${wanted}\r\n`);
+    expect(headerOf(answer, 'content-language')).toBe(language);
     expect(answer).toContain(`<html lang="${language}">`);
     expect(answer).toContain(`<h1>${title}</h1>`);
   });

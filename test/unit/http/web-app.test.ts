@@ -26,8 +26,11 @@ test('the application is served whole after another build has replaced its files
     null,
     'run();',
   ]);
-  const gzipped = await fetch(new URL('/.davgate/app/app-1.js', url));
-  expect([gzipped.headers.get('content-encoding'), await gzipped.text()]).toEqual(['gzip', 'run();']);
+  for (const coding of ['gzip', 'br']) {
+    const headers = { 'accept-encoding': coding };
+    const compressed = await fetch(new URL('/.davgate/app/app-1.js', url), { headers });
+    expect([compressed.headers.get('content-encoding'), await compressed.text()]).toEqual([coding, 'run();']);
+  }
   expect(String(app?.page('').body)).toBe('<p>page</p>');
 });
 

@@ -28,9 +28,15 @@ const BLOCKS = 6;
 
 /** Reads a content whose blocks begin with their number, in turn with others. Returns these numbers. */
 async function blocksRead(buffers: BlockBuffers): Promise<number[]> {
-  const row = (id: number): BlockRow => ({ id, hash: Buffer.of(id), sizeBytes: BLOCK_BYTES, inline: 0 });
+  const row = (id: number): BlockRow => ({
+    id,
+    hash: Buffer.of(id),
+    sizeBytes: BLOCK_BYTES,
+    inline: 0,
+    name: '',
+  });
   const parts = {
-    files: {
+    blocks: {
       read: async (block: Pick<BlockRow, 'hash'>, into?: Buffer) => {
         const bytes = into ?? Buffer.alloc(BLOCK_BYTES);
         bytes[0] = block.hash[0] ?? 0;

@@ -2,7 +2,7 @@ import { BLOCK_BYTES } from '../../../util/content-hash.ts';
 import type { ByteRange } from '../../../util/ranges.ts';
 import { DamagedBlockError } from '../errors.ts';
 import type { BlockBuffers } from './block-buffers.ts';
-import { type BlockFiles, verified } from './blocks.ts';
+import { type BlockStore, verified } from './block-store.ts';
 import type { BlockRow, Contents } from './contents.ts';
 
 /** Block rows looked up at once; the complete list of a long file would take much memory. */
@@ -13,20 +13,20 @@ const SHORT_BYTES_MAX = 1024 * 1024;
 
 /** The sources of content. */
 export interface ReadingParts {
-  readonly files: Pick<BlockFiles, 'read' | 'readPart'>;
+  readonly blocks: Pick<BlockStore, 'read' | 'readPart'>;
   readonly contents: Pick<Contents, 'blocksOf' | 'bytesOf' | 'piecesOf'>;
   /** Present if each chunk is needed only until the next one is requested. */
   readonly buffers: BlockBuffers | undefined;
 }
 
-/** Returns the verified bytes of one block, those of a file in `into` if given. Throws `DamagedBlockError`. */
+/** Returns the verified bytes of one block, those of the block store in `into` if given. Throws `DamagedBlockError`. */
 export async function readBlock(
-  files: Pick<BlockFiles, 'read'>,
+  blocks: Pick<BlockStore, 'read'>,
   contents: Pick<Contents, 'bytesOf'>,
   block: BlockRow,
   into?: Buffer,
 ): Promise<Buffer> {
-  if (!block.inline) return await files.read(block, into);
+  if (!block.inline) return await blocks.read(block, into);
   const bytes = contents.bytesOf(block.id);
   if (!bytes) throw new DamagedBlockError(block.hash.toString('hex'), 'its bytes are not in the database');
   return verified(block, bytes);
@@ -88,24 +88,24 @@ function startReading(parts: ReadingParts, blocks: Iterator<BlockPart>): Reading
 }
 
 async function readWhole(
-  { files, contents }: ReadingParts,
+  { blocks, contents }: ReadingParts,
   { block, part }: BlockPart,
   into: Buffer | undefined,
 ): Promise<Buffer> {
-  const bytes = await readBlock(files, contents, block, into);
+  const bytes = await readBlock(blocks, contents, block, into);
   return bytes.subarray(part.start, part.end);
 }
 
-/** Reads no more of the block's file than needed, if its pieces have checksums. */
+/** Reads no more of the block than needed, if its pieces have checksums. */
 async function readShort(
-  { files, contents, buffers }: ReadingParts,
+  { blocks, contents, buffers }: ReadingParts,
   { block, part }: BlockPart,
 ): Promise<Buffer> {
   const checksums = contents.piecesOf(block.id);
-  if (checksums) return await files.readPart(block, part, checksums);
+  if (checksums) return await blocks.readPart(block, part, checksums);
   const buffer = buffers?.take();
   try {
-    const bytes = await readBlock(files, contents, block, buffer);
+    const bytes = await readBlock(blocks, contents, block, buffer);
     return Buffer.from(bytes.subarray(part.start, part.end));
   } finally {
     if (buffer) buffers?.giveBack(buffer);

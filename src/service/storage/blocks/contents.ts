@@ -1,7 +1,7 @@
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { Transaction } from '../committer.ts';
 import { insufficientSpace } from '../errors.ts';
-import type { StagedBlock } from './blocks.ts';
+import type { StagedBlock } from './block-writer.ts';
 import { hashOfBlocks } from './staging.ts';
 
 /** A block's row. */
@@ -10,6 +10,8 @@ export interface BlockRow {
   readonly hash: Buffer;
   readonly sizeBytes: number;
   readonly inline: number;
+  /** Its name in the block store, if it is there. */
+  readonly name: string;
 }
 
 /**
@@ -22,7 +24,7 @@ export class Contents {
   /** Number of readers of each content. Like an open file, a content exists until its last reader is done. */
   readonly #readers = new Map<number, number>();
 
-  constructor(database: SqliteDatabase) {
+  constructor(private readonly database: SqliteDatabase) {
     this.#sql = statements(database);
   }
 
@@ -31,19 +33,39 @@ export class Contents {
     return this.#sql.blockByHash.get(hash);
   }
 
+  /** Whether the database is closed. */
+  get isClosed(): boolean {
+    return !this.database.open;
+  }
+
+  /** Whether some block is in a bucket. */
+  get hasNames(): boolean {
+    return this.#sql.someName.get() !== undefined;
+  }
+
+  /** Returns the name in the block store of the block with this hash; `undefined` if it is not there. */
+  nameOf(hash: Buffer): string | undefined {
+    const block = this.block(hash);
+    return block?.inline === 0 ? block.name : undefined;
+  }
+
   /** Returns the row id of a staged block; adds the row if missing. */
   keepBlock(block: StagedBlock): number {
     const known = this.block(block.hash);
     if (known) {
       // A block that was stored before there were checksums gets them now.
-      if (block.pieces) this.#sql.addPieces.run(known.id, block.pieces);
+      if (!block.bytes && block.pieces) this.#sql.addPieces.run(known.id, block.pieces);
       return known.id;
     }
     const id = Number(
       this.#sql.addBlock.run(block.hash, block.sizeBytes, block.bytes ? 1 : 0).lastInsertRowid,
     );
-    if (block.bytes) this.#sql.addBytes.run(id, block.bytes);
+    if (block.bytes) {
+      this.#sql.addBytes.run(id, block.bytes);
+      return id;
+    }
     if (block.pieces) this.#sql.addPieces.run(id, block.pieces);
+    if (block.name !== block.hash.toString('hex')) this.#sql.addName.run(id, block.name);
     return id;
   }
 
@@ -107,7 +129,7 @@ export class Contents {
   collectBlock(transaction: Transaction, block: BlockRow): void {
     if (this.#sql.isNeeded.get(block.id, block.id)) return;
     if (block.inline) this.#sql.dropBytes.run(block.id);
-    else transaction.orphans.push(block.hash.toString('hex'));
+    else transaction.orphans.push(block.name);
     this.#sql.dropBlock.run(block.id);
   }
 
@@ -160,7 +182,9 @@ export class Contents {
   }
 }
 
-const BLOCK_COLUMNS = 'block.id, block.hash, block.size AS sizeBytes, block.inline';
+/** A block in the folder has its hash as its name. */
+export const BLOCK_COLUMNS = `block.id, block.hash, block.size AS sizeBytes, block.inline,
+  coalesce((SELECT name FROM block_name WHERE block_name.block = block.id), lower(hex(block.hash))) AS name`;
 
 /** Prepared statements over blocks, contents and their references. */
 function statements(database: SqliteDatabase) {
@@ -177,6 +201,8 @@ function statements(database: SqliteDatabase) {
     addPieces: database.prepare<[number, Buffer]>(
       'INSERT OR IGNORE INTO block_pieces (block, checksums) VALUES (?, ?)',
     ),
+    someName: database.prepare<[]>('SELECT 1 FROM block_name LIMIT 1'),
+    addName: database.prepare<[number, string]>('INSERT INTO block_name (block, name) VALUES (?, ?)'),
     piecesOf: database.prepare<[number], { checksums: Buffer }>(
       'SELECT checksums FROM block_pieces WHERE block = ?',
     ),

@@ -1,6 +1,6 @@
 import { ContentHasher } from '../../../util/content-hash.ts';
 import { type Incoming, type SessionPiece, StorageError } from '../storage.ts';
-import type { BlockFiles } from './blocks.ts';
+import type { BlockStore } from './block-store.ts';
 import { release, type Staged, stage } from './staging.ts';
 
 /**
@@ -8,7 +8,7 @@ import { release, type Staged, stage } from './staging.ts';
  * length or hash is wrong.
  */
 export async function stagePieces(
-  files: BlockFiles,
+  store: BlockStore,
   pieces: readonly SessionPiece[],
   { bytes, maxBytes, contentHash }: Incoming,
 ): Promise<Staged[]> {
@@ -19,13 +19,13 @@ export async function stagePieces(
   const staged: Staged[] = [];
   try {
     for (const { sizeBytes, offset } of pieces)
-      staged.push(await stage(files, { bytes: source.take(sizeBytes), maxBytes: sizeBytes }, offset));
+      staged.push(await stage(store, { bytes: source.take(sizeBytes), maxBytes: sizeBytes }, offset));
     if (!(await source.isAtEnd())) throw refused('length_mismatch');
     if (contentHash !== undefined && contentHash.toLowerCase() !== hasher.digest())
       throw refused('content_hash_mismatch');
     return staged;
   } catch (failure) {
-    for (const { blocks } of staged) await release(files, blocks);
+    for (const { blocks } of staged) await release(store, blocks);
     throw failure;
   } finally {
     await source.close();

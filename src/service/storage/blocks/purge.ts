@@ -30,15 +30,15 @@ export class Purge {
   }
 
   /** Takes a revision out of the history and queues it. */
-  enqueue(number: number): void {
-    this.#sql.enqueue.run(number);
-    this.#sql.dropRevision.run(number);
+  enqueue(ns: number, number: number): void {
+    this.#sql.enqueue.run(ns, number);
+    this.#sql.dropRevision.run(ns, number);
   }
 
   /** Purges the next revisions. */
   step(transaction: Transaction): void {
     for (const { number, ns, content } of this.#sql.some.all(STEP_REVISIONS)) {
-      this.#sql.done.run(number);
+      this.#sql.done.run(ns, number);
       this.contents.dropRevision(transaction, ns, content);
     }
   }
@@ -88,10 +88,12 @@ function statements(database: SqliteDatabase) {
     some: database.prepare<[limit: number], { number: number; ns: number; content: number }>(
       'SELECT number, ns, content FROM doomed LIMIT ?',
     ),
-    enqueue: database.prepare<[number]>(
-      'INSERT OR IGNORE INTO doomed SELECT number, ns, content FROM revision WHERE number = ?',
+    enqueue: database.prepare<[ns: number, number: number]>(
+      'INSERT OR IGNORE INTO doomed SELECT ns, number, content FROM revision WHERE ns = ? AND number = ?',
     ),
-    dropRevision: database.prepare<[number]>('DELETE FROM revision WHERE number = ?'),
-    done: database.prepare<[number]>('DELETE FROM doomed WHERE number = ?'),
+    dropRevision: database.prepare<[ns: number, number: number]>(
+      'DELETE FROM revision WHERE ns = ? AND number = ?',
+    ),
+    done: database.prepare<[ns: number, number: number]>('DELETE FROM doomed WHERE ns = ? AND number = ?'),
   };
 }

@@ -1,7 +1,8 @@
 import { BLOCK_BYTES, ContentHasher } from '../../../util/content-hash.ts';
 import { asRefusal } from '../errors.ts';
 import { type Incoming, StorageError } from '../storage.ts';
-import { type BlockFiles, BlockWriter, type StagedBlock } from './blocks.ts';
+import type { BlockStore } from './block-store.ts';
+import { BlockWriter, type StagedBlock } from './block-writer.ts';
 
 /** Complete, durable bytes that no transaction has committed yet. Pinned until `release`. */
 export interface Staged {
@@ -11,16 +12,16 @@ export interface Staged {
   readonly contentHash: string;
 }
 
-/** Blocks of one stream that may be on their way to the disk while the next one arrives. */
-const PLACING_MAX = 4;
+/** Blocks of one stream that may be on their way to their place while the next one arrives. */
+const KEEPING_MAX = 4;
 
 /**
  * Stages a body block by block, with a few MiB of memory whatever its size. Blocks end at multiples of 4 MiB counted
  * from `offset` before the first byte. Throws `body/…`, `insufficient_space`, or the error of the body, and then keeps
  * nothing.
  */
-export async function stage(files: BlockFiles, body: Incoming, offset = 0): Promise<Staged> {
-  const staging = new Staging(files, offset);
+export async function stage(store: BlockStore, body: Incoming, offset = 0): Promise<Staged> {
+  const staging = new Staging(store, offset);
   // For a body that begins at a block boundary, the content hash follows from the blocks' hashes.
   const hasher = offset % BLOCK_BYTES === 0 ? undefined : new ContentHasher();
   try {
@@ -48,30 +49,34 @@ export function hashOfBlocks(blocks: readonly { readonly hash: Uint8Array }[]): 
   return hasher.digest();
 }
 
-/** Unpins staged blocks, and removes files that no transaction has committed. */
-export async function release(files: BlockFiles, blocks: readonly StagedBlock[]): Promise<void> {
-  const hashes = blocks.filter((block) => !block.bytes).map((block) => block.hash.toString('hex'));
-  for (const hash of hashes) files.unpin(hash);
-  for (const hash of new Set(hashes)) await files.discard(hash);
+/** Unpins staged blocks, and removes those of the block store that no transaction has committed. */
+export async function release(store: BlockStore, blocks: readonly StagedBlock[]): Promise<void> {
+  const names = new Set<string>();
+  for (const block of blocks) {
+    if (block.bytes) continue;
+    store.unpin(block.hash);
+    names.add(block.name);
+  }
+  for (const name of names) await store.discard(name);
 }
 
 class Staging {
   readonly #blocks: StagedBlock[] = [];
-  readonly #placing = new Set<Promise<void>>();
+  readonly #keeping = new Set<Promise<void>>();
   #writer: BlockWriter | undefined;
   #failure: unknown;
-  #placedFiles = false;
+  #hasKept = false;
   sizeBytes = 0;
 
   constructor(
-    private readonly files: BlockFiles,
+    private readonly store: BlockStore,
     private readonly offset: number,
   ) {}
 
   /** Adds a chunk; resolves when there is room for the next. */
   async add(chunk: Uint8Array): Promise<void> {
     for (let taken = 0; taken < chunk.length; ) {
-      this.#writer ??= new BlockWriter(this.files);
+      this.#writer ??= new BlockWriter(this.store);
       const room = BLOCK_BYTES - ((this.offset + this.sizeBytes) % BLOCK_BYTES);
       const piece = chunk.subarray(taken, taken + room);
       await this.#writer.add(piece);
@@ -84,34 +89,34 @@ class Staging {
   /** Returns all blocks when they are durable. */
   async finish(): Promise<readonly StagedBlock[]> {
     if (this.#writer) await this.#closeBlock();
-    await Promise.all(this.#placing);
+    await Promise.all(this.#keeping);
     if (this.#failure) throw this.#failure;
-    if (this.#placedFiles) await this.files.sync();
+    if (this.#hasKept) await this.store.sync();
     return this.#blocks;
   }
 
   /** Discards all bytes received so far. */
   async abandon(): Promise<void> {
     await this.#writer?.abandon();
-    await Promise.all(this.#placing);
-    await release(this.files, this.#blocks);
+    await Promise.all(this.#keeping);
+    await release(this.store, this.#blocks);
   }
 
-  /** Starts writing a full block to the disk; the next one may arrive meanwhile. */
+  /** Sends a full block on its way to its place; the next one may arrive meanwhile. */
   async #closeBlock(): Promise<void> {
     const finished = this.#writer?.finish();
     this.#writer = undefined;
     if (!finished) return;
     this.#blocks.push(finished.block);
     if (finished.block.bytes) return;
-    this.#placedFiles = true;
-    const placing: Promise<void> = finished.place
+    this.#hasKept = true;
+    const keeping: Promise<void> = finished.kept
       .catch((failure: unknown) => {
         this.#failure ??= failure;
       })
-      .finally(() => this.#placing.delete(placing));
-    this.#placing.add(placing);
-    if (this.#placing.size >= PLACING_MAX) await Promise.race(this.#placing);
+      .finally(() => this.#keeping.delete(keeping));
+    this.#keeping.add(keeping);
+    if (this.#keeping.size >= KEEPING_MAX) await Promise.race(this.#keeping);
     if (this.#failure) throw this.#failure;
   }
 }

@@ -57,7 +57,7 @@ export class Owners {
 function statements(database: SqliteDatabase) {
   const select = `
     SELECT coalesce(namespace.name, '?') AS namespace, revision.path, revision.number,
-      EXISTS (SELECT 1 FROM entry WHERE entry.revision = revision.number) AS current,
+      EXISTS (SELECT 1 FROM entry WHERE entry.ns = revision.ns AND entry.revision = revision.number) AS current,
       EXISTS (SELECT 1 FROM entry WHERE entry.ns = revision.ns AND entry.parent = revision.parent
         AND entry.name_key = revision.name_key) AS live
     FROM revision LEFT JOIN namespace ON namespace.id = revision.ns`;

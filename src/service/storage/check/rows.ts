@@ -20,7 +20,8 @@ const AT = `(SELECT name FROM namespace WHERE id = ns) AS namespace, path`;
 const NOWHERE = 'NULL AS namespace, NULL AS path';
 
 /** SQL: the row belongs to a large move or copy that is unfinished or not cleared away. */
-const ARRIVED = 'EXISTS (SELECT 1 FROM staging WHERE entry.seq BETWEEN staging.first AND staging.last)';
+const ARRIVED = `EXISTS (
+  SELECT 1 FROM staging WHERE staging.ns = entry.ns AND entry.seq BETWEEN staging.first AND staging.last)`;
 
 /** SQL: whether the first removal that covers the row was a move; NULL when none covers it. */
 const TAKEN_BY_MOVE = `(
@@ -29,12 +30,14 @@ const TAKEN_BY_MOVE = `(
 
 /** SQL: the row is hidden, because its large move or copy is not published. */
 const STAGED = `EXISTS (
-  SELECT 1 FROM staging WHERE NOT published AND entry.seq BETWEEN staging.first AND staging.last)`;
+  SELECT 1 FROM staging WHERE NOT published AND staging.ns = entry.ns
+    AND entry.seq BETWEEN staging.first AND staging.last)`;
 
 /** SQL: the file is being moved or was moved, and counts at the other path. */
 const COUNTED_ELSEWHERE = `(
   EXISTS (
-    SELECT 1 FROM staging WHERE NOT copies AND NOT published AND entry.seq BETWEEN staging.first AND staging.last)
+    SELECT 1 FROM staging WHERE NOT copies AND NOT published AND staging.ns = entry.ns
+      AND entry.seq BETWEEN staging.first AND staging.last)
   OR coalesce(${TAKEN_BY_MOVE}, 0))`;
 
 /** SQL: the index of words is complete. The first start after an upgrade completes it. */
@@ -58,11 +61,11 @@ const QUERIES: Readonly<Record<string, string>> = {
       WHERE NOT ${STAGED} AND ${TAKEN_BY_MOVE} IS NULL GROUP BY id HAVING count(*) > 1)`,
   'its revision is missing': `
     SELECT ${AT} FROM entry WHERE revision IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM revision WHERE number = entry.revision)`,
+      AND NOT EXISTS (SELECT 1 FROM revision WHERE revision.ns = entry.ns AND number = entry.revision)`,
   'it differs from its revision': `
     SELECT (SELECT name FROM namespace WHERE id = entry.ns) AS namespace, entry.path
-    FROM entry JOIN revision ON number = entry.revision
-    WHERE entry.ns <> revision.ns OR entry.parent <> revision.parent OR entry.name_key <> revision.name_key
+    FROM entry JOIN revision ON revision.ns = entry.ns AND number = entry.revision
+    WHERE entry.parent <> revision.parent OR entry.name_key <> revision.name_key
       OR entry.id <> revision.id OR entry.path <> revision.path OR entry.seq <> number`,
   'the content of one of its revisions is missing': `
     SELECT ${AT} FROM revision WHERE NOT EXISTS (SELECT 1 FROM content WHERE id = revision.content)`,
@@ -78,9 +81,9 @@ const QUERIES: Readonly<Record<string, string>> = {
     LIMIT ${REPORTED_MAX}`,
   'its last change is later than the last counted change': `
     SELECT ${AT} FROM (SELECT ns, path, seq FROM entry UNION ALL SELECT ns, path, seq FROM deletion
-      UNION ALL SELECT ns, path, number FROM revision)
-    WHERE seq > (SELECT value FROM setting WHERE name = 'tick')
-      AND NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND seq BETWEEN first AND last)`,
+      UNION ALL SELECT ns, path, number FROM revision) AS change
+    WHERE seq > (SELECT tick FROM namespace WHERE id = ns) AND NOT EXISTS (
+      SELECT 1 FROM staging WHERE NOT published AND staging.ns = change.ns AND seq BETWEEN first AND last)`,
   'its blocks do not have its size': `
     SELECT ${NOWHERE}, id AS content FROM content WHERE size <> (
       SELECT coalesce(sum(block.size), 0) FROM content_block JOIN block ON block.id = block
@@ -105,7 +108,7 @@ const QUERIES: Readonly<Record<string, string>> = {
     SELECT DISTINCT (SELECT name FROM namespace WHERE id = ns) AS namespace,
       (SELECT path FROM revision WHERE revision.ns = holding.ns AND revision.content = holding.content LIMIT 1) AS path
     FROM holding WHERE files <> (
-      SELECT count(*) FROM revision JOIN entry ON entry.revision = revision.number
+      SELECT count(*) FROM revision JOIN entry ON entry.ns = revision.ns AND entry.revision = revision.number
       WHERE revision.ns = holding.ns AND revision.content = holding.content AND NOT ${COUNTED_ELSEWHERE})`,
   'its used space is wrong': `
     SELECT name AS namespace, '' AS path FROM namespace WHERE used_bytes <> (
@@ -127,7 +130,7 @@ const QUERIES: Readonly<Record<string, string>> = {
       SELECT 1 FROM setting WHERE name = 'tag' AND length(value) = 8 AND value NOT GLOB '*[^0-9a-f]*')`,
   'cursors are refused: the history of changes begins in the future': `
     SELECT name AS namespace, '' AS path FROM namespace
-    WHERE horizon > (SELECT value FROM setting WHERE name = 'tick')`,
+    WHERE horizon > tick`,
 };
 
 /** Yields the damages of the database's rows, as far as they show without reading blocks. */

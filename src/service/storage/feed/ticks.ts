@@ -1,64 +1,85 @@
 import type { Clock } from '../../../util/clock.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 
 /**
- * The growing numbers that order all changes. They follow the time (in 1/1024 ms), so that a data directory restored
- * from a backup does not issue a number twice: a `rev` stands for the same bytes permanently, and clients' caches rely
- * on it.
+ * The growing numbers that order the changes of a namespace, each namespace's own. They follow the time (in 1/1024 ms),
+ * so that a data directory restored from a backup does not issue a number twice: a `rev` stands for the same bytes
+ * permanently, and clients' caches rely on it.
  */
 export class Ticks {
-  #last: number;
-  #reserved: readonly NumberRange[];
+  /** Numbers of the running transaction: the last one of each namespace. The others are in the database. */
+  readonly #issued = new Map<number, number>();
+  readonly #reserved = new Map<number, readonly NumberRange[]>();
+  readonly #stored: (ns: number) => number;
+  readonly #store: (ns: number, last: number) => void;
 
   constructor(
-    last: number,
+    database: SqliteDatabase,
     private readonly clock: Clock,
     reserved: readonly NumberRange[] = [],
   ) {
-    this.#last = last;
-    this.#reserved = reserved;
+    const stored = database.prepare<[number], { tick: number }>('SELECT tick FROM namespace WHERE id = ?');
+    const store = database.prepare<[number, number]>('UPDATE namespace SET tick = ? WHERE id = ?');
+    this.#stored = (ns) => stored.get(ns)?.tick ?? 0;
+    this.#store = (ns, last) => store.run(last, ns);
+    for (const range of reserved) this.#keep(range);
   }
 
-  /** The last issued number. */
-  get last(): number {
-    return this.#last;
+  /** Returns the last issued number of a namespace. */
+  last(ns: number): number {
+    return this.#issued.get(ns) ?? this.#stored(ns);
   }
 
-  /** Returns a number above all earlier ones, even after the clock was set back. */
-  next(): number {
-    let next = Math.max(this.#last + 1, tickAt(this.clock.now()));
-    for (const { first, last } of this.#reserved) if (next >= first && next <= last) next = last + 1;
-    this.#last = next;
+  /** Returns a number above all earlier ones of the namespace, even after the clock was set back. */
+  next(ns: number): number {
+    let next = Math.max(this.last(ns) + 1, tickAt(this.clock.now()));
+    for (const { first, last } of this.#reserved.get(ns) ?? [])
+      if (next >= first && next <= last) next = last + 1;
+    this.#issued.set(ns, next);
     return next;
   }
 
-  /** Reserves numbers above all that are issued in the next `aheadMs`. `next` skips them. */
-  reserve(count: number, aheadMs: number): NumberRange {
-    this.#reserved = this.#reserved.filter(({ last }) => last > this.#last);
-    const past = this.#reserved.map(({ last }) => last + 1);
-    const first = Math.max(this.#last + SPARE_NUMBERS, tickAt(this.clock.now() + aheadMs), ...past);
-    const range = { first, last: first + count - 1 };
-    this.#reserved = [...this.#reserved, range];
+  /** Reserves numbers above all that the namespace issues in the next `aheadMs`. `next` skips them. */
+  reserve(ns: number, count: number, aheadMs: number): NumberRange {
+    const issued = this.last(ns);
+    const left = (this.#reserved.get(ns) ?? []).filter(({ last }) => last > issued);
+    this.#reserved.set(ns, left);
+    const past = left.map(({ last }) => last + 1);
+    const first = Math.max(issued + SPARE_NUMBERS, tickAt(this.clock.now() + aheadMs), ...past);
+    const range = { ns, first, last: first + count - 1 };
+    this.#keep(range);
     return range;
   }
 
-  /** Whether all issued numbers, and those of the next second, are below a range. */
-  isBelow({ first }: NumberRange): boolean {
-    return Math.max(this.#last + SPARE_NUMBERS / 2, tickAt(this.clock.now() + 1000)) < first;
+  #keep(range: NumberRange): void {
+    this.#reserved.set(range.ns, [...(this.#reserved.get(range.ns) ?? []), range]);
+  }
+
+  /** Whether all issued numbers of its namespace, and those of the next second, are below a range. */
+  isBelow({ ns, first }: NumberRange): boolean {
+    return Math.max(this.last(ns) + SPARE_NUMBERS / 2, tickAt(this.clock.now() + 1000)) < first;
   }
 
   /** Marks the numbers of a range as issued. */
-  useUp({ last }: NumberRange): void {
-    this.#last = Math.max(this.#last, last);
+  useUp({ ns, last }: NumberRange): void {
+    this.#issued.set(ns, Math.max(this.last(ns), last));
   }
 
-  /** Takes back the numbers after `last`, whose transaction has failed. */
-  takeBack(last: number): void {
-    this.#last = last;
+  /** Writes the numbers of the running transaction, as the last part of it. */
+  store(): void {
+    for (const [ns, last] of this.#issued) this.#store(ns, last);
+    this.#issued.clear();
+  }
+
+  /** Takes back the numbers of a transaction that has failed. */
+  takeBack(): void {
+    this.#issued.clear();
   }
 }
 
-/** Consecutive numbers, including the last one. */
+/** Consecutive numbers of a namespace, including the last one. */
 export interface NumberRange {
+  readonly ns: number;
   readonly first: number;
   readonly last: number;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../util/clock.ts';
 import type { Log } from '../../../util/log.ts';
 import type { Background } from '../background.ts';
-import type { BlockFiles } from '../blocks/blocks.ts';
+import type { BlockStore } from '../blocks/block-store.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Purge } from '../blocks/purge.ts';
 import type { Reserve } from '../blocks/reserve.ts';
@@ -24,7 +24,7 @@ interface Parts {
   readonly purge: Purge;
   readonly names: NameIndex;
   readonly retention: Retention;
-  readonly files: BlockFiles;
+  readonly blocks: BlockStore;
   readonly reserve: Reserve;
   readonly background: Background;
   readonly clock: Clock;
@@ -41,14 +41,14 @@ export class Housekeeping {
 
   constructor(
     private readonly parts: Parts,
-    /** Whether the storage was not closed properly, so that unreferenced block files may exist. */
-    private mustSearchFiles: boolean,
+    /** Whether the storage was not closed properly, so that unreferenced blocks may exist. */
+    private mustSearchBlocks: boolean,
   ) {}
 
-  /** Whether unreferenced block files may exist. */
+  /** Whether unreferenced blocks may exist. */
   get isUnfinished(): boolean {
-    const { background, files } = this.parts;
-    return this.mustSearchFiles || background.hasFailed || files.hasLeftovers;
+    const { background, blocks } = this.parts;
+    return this.mustSearchBlocks || background.hasFailed || blocks.hasLeftovers;
   }
 
   /** Runs one round, or waits for the one under way. */
@@ -91,13 +91,13 @@ export class Housekeeping {
     while (!this.parts.reserve.isClosed && isDue()) await this.parts.reserve.commit(step);
   }
 
-  /** Removes contents that only readers had referenced, and block files without a row. */
+  /** Removes contents that only readers had referenced, and blocks without a row. */
   async #clearAfterCrash(): Promise<void> {
-    const { contents, files, reserve, background, log } = this.parts;
+    const { contents, blocks, reserve, background, log } = this.parts;
     // Reset first, so that a value set during the search counts for the next one.
-    this.mustSearchFiles = true;
+    this.mustSearchBlocks = true;
     background.hasFailed = false;
-    files.hasLeftovers = false;
+    blocks.hasLeftovers = false;
     for (let after: number | undefined = 0; after !== undefined; ) {
       const from: number = after;
       if (reserve.isClosed) return;
@@ -109,15 +109,15 @@ export class Housekeeping {
       after = last;
     }
     let removed = 0;
-    for await (const hash of files.hashes()) {
+    for await (const name of blocks.names()) {
       if (reserve.isClosed) return;
-      // `remove` checks again, without a pause, whether a block or an upload needs the file.
-      if (!/^[0-9a-f]{64}$/.test(hash) || files.isNeeded(hash)) continue;
-      await files.remove(hash);
+      // `remove` checks again, without a pause, whether a row or an upload needs the block.
+      if (blocks.isNeeded(name)) continue;
+      await blocks.remove(name);
       removed++;
     }
-    this.mustSearchFiles = false;
-    log.info('searched for block files that a crash or a failed removal left behind', {
+    this.mustSearchBlocks = false;
+    log.info('searched for blocks that a crash or a failed removal left behind', {
       removedBlocks: removed,
     });
   }

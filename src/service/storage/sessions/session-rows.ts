@@ -1,5 +1,5 @@
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
-import type { BlockRow } from '../blocks/contents.ts';
+import { BLOCK_COLUMNS, type BlockRow } from '../blocks/contents.ts';
 
 export interface SessionRow {
   readonly id: string;
@@ -17,7 +17,7 @@ export interface PieceRow extends BlockRow {
 }
 
 const SELECT_PIECE = `
-  SELECT session_piece.start, block.id, block.hash, block.size AS sizeBytes, block.inline
+  SELECT session_piece.start, ${BLOCK_COLUMNS}
   FROM session_piece JOIN block ON block.id = session_piece.block`;
 
 /** Prepared statements over upload sessions. */

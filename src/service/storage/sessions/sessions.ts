@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
-import type { StagedBlock } from '../blocks/blocks.ts';
+import type { StagedBlock } from '../blocks/block-writer.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Transaction } from '../committer.ts';
 import { StorageError, type StorageRefusal } from '../storage.ts';

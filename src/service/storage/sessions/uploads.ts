@@ -1,7 +1,8 @@
 import type { Clock } from '../../../util/clock.ts';
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
-import type { BlockFiles, StagedBlock } from '../blocks/blocks.ts';
+import type { BlockStore } from '../blocks/block-store.ts';
+import type { StagedBlock } from '../blocks/block-writer.ts';
 import { readBlock } from '../blocks/content-reader.ts';
 import { stagePieces } from '../blocks/pieces.ts';
 import { release, type Staged, stage } from '../blocks/staging.ts';
@@ -39,7 +40,7 @@ export class Uploads {
   constructor(
     private readonly database: SqliteDatabase,
     private readonly store: Store,
-    private readonly files: BlockFiles,
+    private readonly blocks: BlockStore,
     private readonly sessions: Sessions,
     private readonly committer: Committer,
     private readonly clock: Clock,
@@ -96,7 +97,7 @@ export class Uploads {
     pieces: readonly SessionPiece[],
     body: Incoming,
   ): Promise<Outcome<'appended'>[]> {
-    const staged = await stagePieces(this.files, pieces, body);
+    const staged = await stagePieces(this.blocks, pieces, body);
     const outcomes: Outcome<'appended'>[] = [];
     const append = async (index: number, { close, ...at }: SessionPiece, piece: Staged): Promise<void> => {
       try {
@@ -122,7 +123,7 @@ export class Uploads {
       return outcomes;
     } finally {
       await Promise.allSettled(lines.values());
-      for (const { blocks } of staged) await release(this.files, blocks);
+      for (const { blocks } of staged) await release(this.blocks, blocks);
     }
   }
 
@@ -179,7 +180,7 @@ export class Uploads {
         }),
       );
     } finally {
-      for (const { block } of tails.values()) await release(this.files, [block]);
+      for (const { block } of tails.values()) await release(this.blocks, [block]);
     }
   }
 
@@ -246,14 +247,14 @@ export class Uploads {
   ): Promise<Joined | undefined> {
     const [first] = pieces;
     if (!first) return undefined;
-    const { files } = this;
+    const { blocks: store } = this;
     const { contents } = this.store;
     const bytes = async function* () {
-      for (const piece of pieces) yield await readBlock(files, contents, piece);
-      if (last) yield last.bytes ?? (await files.read(last));
+      for (const piece of pieces) yield await readBlock(store, contents, piece);
+      if (last) yield last.bytes ?? (await store.read(last));
     };
     try {
-      const { blocks } = await stage(files, { bytes: bytes(), maxBytes: BLOCK_BYTES });
+      const { blocks } = await stage(store, { bytes: bytes(), maxBytes: BLOCK_BYTES });
       const [block] = blocks;
       return block && { start: first.start, block, pieces };
     } catch (failure) {
@@ -266,11 +267,11 @@ export class Uploads {
 
   /** Stages a body, and releases the blocks that `use` did not commit. */
   async #staged<T>(body: Incoming, offset: number, use: (staged: Staged) => Promise<T>): Promise<T> {
-    const staged = await stage(this.files, body, offset);
+    const staged = await stage(this.blocks, body, offset);
     try {
       return await use(staged);
     } finally {
-      await release(this.files, staged.blocks);
+      await release(this.blocks, staged.blocks);
     }
   }
 
@@ -278,7 +279,7 @@ export class Uploads {
     try {
       return await use();
     } finally {
-      if (joined) await release(this.files, [joined.block]);
+      if (joined) await release(this.blocks, [joined.block]);
     }
   }
 }

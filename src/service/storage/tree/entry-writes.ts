@@ -1,4 +1,4 @@
-import type { StagedBlock } from '../blocks/blocks.ts';
+import type { StagedBlock } from '../blocks/block-writer.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Purge } from '../blocks/purge.ts';
 import { hashOfBlocks } from '../blocks/staging.ts';

@@ -97,7 +97,7 @@ export class Listings {
     const key = place?.key ?? '';
     this.#folder(ns, key);
     const limit = Math.min(Math.max(1, asked), PAGE_MAX);
-    return { ns, key, recursive, includeDeleted, seq: this.ticks.last, limit };
+    return { ns, key, recursive, includeDeleted, seq: this.ticks.last(ns), limit };
   }
 
   /** Decodes a cursor. Throws `reset` when changes since it have been dropped. */
@@ -106,7 +106,8 @@ export class Listings {
     const horizon = this.#horizon(decoded.state.ns);
     const { seq } = decoded.state;
     // A number beyond ours comes from a time before the data directory was restored from a backup.
-    if (horizon === undefined || seq < horizon || seq > this.ticks.last) throw refused('reset');
+    if (horizon === undefined || seq < horizon || seq > this.ticks.last(decoded.state.ns))
+      throw refused('reset');
     return decoded;
   }
 
@@ -118,8 +119,9 @@ export class Listings {
     if (state.after) return true;
     const row = state.key === '' ? undefined : this.store.tree.find(state.ns, splitKey(state.key));
     if (state.key !== '' && row?.revision !== null) return true;
-    const changed = this.#feed.hasChanged(state, this.#unchanged.get(cursor) ?? state.seq, this.ticks.last);
-    if (!changed) this.#unchanged.set(cursor, this.ticks.last);
+    const latest = this.ticks.last(state.ns);
+    const changed = this.#feed.hasChanged(state, this.#unchanged.get(cursor) ?? state.seq, latest);
+    if (!changed) this.#unchanged.set(cursor, latest);
     return changed;
   }
 
@@ -137,13 +139,18 @@ export class Listings {
     return {
       entries: rows.map((row) => this.#shown(row)),
       cursor: this.cursors.encode(owner, next ? { ...state, after: next } : through),
-      hasMore: next !== undefined || this.#feed.hasChanged(state, state.seq, this.ticks.last),
+      hasMore: next !== undefined || this.#feed.hasChanged(state, state.seq, this.ticks.last(state.ns)),
     };
   }
 
   /** Returns a page of changes. */
   #changes(owner: string, state: CursorState): StoredPage {
-    const { rows, seq, hasMore } = this.#feed.changes(state, state.seq, state.limit, this.ticks.last);
+    const { rows, seq, hasMore } = this.#feed.changes(
+      state,
+      state.seq,
+      state.limit,
+      this.ticks.last(state.ns),
+    );
     return {
       entries: rows.map((row) => this.#shown(row)),
       cursor: this.cursors.encode(owner, { ...state, seq }),

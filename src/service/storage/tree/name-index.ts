@@ -3,6 +3,7 @@ import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { NameFilter, NameLookup } from '../storage.ts';
 import {
+  type ChangeKey,
   type ChildKey,
   nameStatements,
   type Parts,
@@ -176,11 +177,12 @@ export class NameIndex {
   *#byChange(scope: KeyRange, filter: NameFilter): Generator<Piece, void, undefined> {
     const { changed, changedEnd } = this.#table(scope.deleted);
     const range = { ...keysOf(scope), limit: SKIMMED_ROWS, ...partsOf(filter) };
-    let before: number | undefined = Number.MAX_SAFE_INTEGER;
-    while (before !== undefined) {
-      const here: typeof range & { before: number } = { ...range, before };
+    let from: ChangeKey | undefined = { before: Number.MAX_SAFE_INTEGER, beforeNs: 0 };
+    while (from) {
+      const here: typeof range & ChangeKey = { ...range, ...from };
       yield this.#matching(scope, changed.all(here), filter);
-      before = changedEnd.get(here)?.seq;
+      const end = changedEnd.get(here);
+      from = end && { before: end.seq, beforeNs: end.ns };
     }
   }
 

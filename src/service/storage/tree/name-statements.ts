@@ -16,6 +16,12 @@ export interface Place {
   readonly nameKey: string;
 }
 
+/** A place in the order of changes, latest first. Numbers are a namespace's own, so a page may end between two equal ones. */
+export interface ChangeKey {
+  readonly before: number;
+  readonly beforeNs: number;
+}
+
 /** A place in the order of changes of each folder. */
 export interface ChildKey {
   readonly parent: string;
@@ -44,7 +50,7 @@ interface WordRange extends Limit {
 }
 
 type NameRange = Below & Limit & Parts & Place & { readonly end: string };
-type ChangeRange = Below & Limit & Parts & { readonly before: number };
+type ChangeRange = Below & Limit & Parts & ChangeKey;
 type FolderRange = Below & Limit & Parts & ChildKey;
 
 /** Statements over the names of live or of deleted items. `…End`: where the rows that a filtered scan reads end. */
@@ -56,7 +62,7 @@ export interface TableStatements {
   readonly namedLike: Statement<[NameRange], Place>;
   readonly namedLikeEnd: Statement<[NameRange], Place>;
   readonly changed: Statement<[ChangeRange], Place>;
-  readonly changedEnd: Statement<[ChangeRange], { seq: number }>;
+  readonly changedEnd: Statement<[ChangeRange], { seq: number; ns: number }>;
   readonly inFolder: Statement<[FolderRange], Place>;
   readonly inFolderEnd: Statement<[FolderRange], ChildKey>;
   readonly countNamed: Statement<[WordRange], Count>;
@@ -108,7 +114,7 @@ export function nameStatements(database: SqliteDatabase) {
     deletions: tableStatements(database, {
       table: 'deletion',
       // All namespaces, so that the number of rows it reads is bounded too.
-      changes: 'deletion INDEXED BY deletion_kept WHERE NOT forgotten AND seq < @before',
+      changes: 'deletion INDEXED BY deletion_kept WHERE NOT forgotten AND (seq, ns) < (@before, @beforeNs)',
       kept: 'NOT forgotten',
       select: SELECT_DELETION,
     }),
@@ -123,7 +129,8 @@ function tableStatements(
   const likePage = `SELECT ns, parent, name_key AS nameKey FROM ${table}
     WHERE ns = @ns AND (name_key, parent) > (@nameKey, @parent) AND name_key < @end AND ${kept}
     ORDER BY name_key, parent LIMIT @limit`;
-  const changesPage = `SELECT ns, seq, parent, name_key AS nameKey FROM ${changes} ORDER BY seq DESC LIMIT @limit`;
+  const changesPage = `SELECT ns, seq, parent, name_key AS nameKey FROM ${changes}
+    ORDER BY seq DESC, ns DESC LIMIT @limit`;
   const folderPage = `SELECT ns, parent, seq, name_key AS nameKey FROM ${table} INDEXED BY ${table}_child_change
     WHERE ns = @ns AND (parent, seq) > (@parent, @seq) AND parent < @to ORDER BY parent, seq LIMIT @limit`;
   const wanted = (page: string) => `SELECT parent, nameKey FROM (${page}) WHERE ${IN_RANGE} AND ${HAS_PARTS}`;

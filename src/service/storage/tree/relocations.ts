@@ -138,10 +138,10 @@ export class Relocations {
     // Rows of an interrupted relocation take space that this one may need.
     await this.store.stagings.work(this.reserve);
     this.#expectOpen();
-    const since = this.ticks.last;
+    const since = this.ticks.last(ns);
     const plan = await this.#plan(ns, pairs, options);
     const steps = await this.#stepsOf(ns, plan);
-    const range = this.ticks.reserve(steps.length, aheadMs);
+    const range = this.ticks.reserve(ns, steps.length, aheadMs);
     const staged = { ...plan, ns, options, steps, range, since };
     return await this.store.stagings.filling(range, async () => {
       for (let start = 0; start < steps.length; start += this.stepRows)
@@ -202,11 +202,11 @@ export class Relocations {
   }
 
   /** Creates the next rows. Returns whether all of them could be created. */
-  #stage(transaction: Transaction, { ns, options, steps, range }: Staged, start: number): boolean {
+  #stage(transaction: Transaction, { options, steps, range }: Staged, start: number): boolean {
     const { copy } = options;
-    if (start === 0) this.store.stagings.begin(ns, range, copy);
+    if (start === 0) this.store.stagings.begin(range, copy);
     const next = steps.slice(start, start + this.stepRows);
-    return this.store.stagings.charging(ns, range, () =>
+    return this.store.stagings.charging(range, () =>
       next.every(({ row, place, path }, index) => {
         const seq = range.first + start + index;
         return this.store.tree.stage(transaction, row, { place, path, seq, copy });
@@ -235,12 +235,12 @@ export class Relocations {
 
   /** Returns whether nothing has changed at, below or above the sources and targets since they were read. */
   #isUntouched({ ns, relocations, steps, range, since }: Staged): boolean {
-    if (!this.ticks.isBelow(range) || this.store.stagings.count(ns, range) !== steps.length) return false;
+    if (!this.ticks.isBelow(range) || this.store.stagings.count(range) !== steps.length) return false;
     const keys = new Set(
       keyPairsOf({ relocations }).flatMap(({ source, target }) => [source, target ?? source]),
     );
     const above = new Set([...keys].flatMap((key) => [...foldersAbove(key)]));
-    for (const { key } of this.store.stagings.changes(ns, since, this.ticks.last))
+    for (const { key } of this.store.stagings.changes(ns, since, this.ticks.last(ns)))
       if (above.has(key) || isAtOrBelow(key, keys)) return false;
     return true;
   }

@@ -10,7 +10,6 @@ import { notStaged } from './tree-rows.ts';
 const STEP_ROWS = 200;
 
 interface Staging extends NumberRange {
-  readonly ns: number;
   readonly copies: number;
   readonly published: number;
   readonly atNumber: number;
@@ -28,7 +27,7 @@ interface Staging extends NumberRange {
 export class Stagings {
   readonly #sql: ReturnType<typeof statements>;
   /** The staging that is being filled. */
-  #current: number | undefined;
+  #current: NumberRange | undefined;
   readonly #runner = new StepRunner(this);
 
   constructor(
@@ -44,8 +43,8 @@ export class Stagings {
   }
 
   /** Fills a staging with `fill`. Unless `fill` publishes it, its rows are cleared away afterwards. */
-  async filling<T>({ first }: NumberRange, fill: () => Promise<T>): Promise<T> {
-    this.#current = first;
+  async filling<T>(range: NumberRange, fill: () => Promise<T>): Promise<T> {
+    this.#current = range;
     try {
       return await fill();
     } finally {
@@ -53,21 +52,21 @@ export class Stagings {
     }
   }
 
-  begin(ns: number, range: NumberRange, copy: boolean): void {
-    this.#sql.begin.run({ ns, first: range.first, last: range.last, copies: copy ? 1 : 0 });
+  begin({ ns, first, last }: NumberRange, copy: boolean): void {
+    this.#sql.begin.run({ ns, first, last, copies: copy ? 1 : 0 });
   }
 
   /** Changes rows of a staging, and records the bytes that this charges to the namespace. */
-  charging<T>(ns: number, { first }: NumberRange, change: () => T): T {
+  charging<T>({ ns, first }: NumberRange, change: () => T): T {
     const before = this.#sql.usedBytes.get(ns)?.usedBytes ?? 0;
     const result = change();
     const after = this.#sql.usedBytes.get(ns)?.usedBytes ?? 0;
-    if (after !== before) this.#sql.charge.run(after - before, first);
+    if (after !== before) this.#sql.charge.run(after - before, ns, first);
     return result;
   }
 
   /** Returns the number of its rows that still exist; other changes may have replaced some. */
-  count(ns: number, { first, last }: NumberRange): number {
+  count({ ns, first, last }: NumberRange): number {
     return this.#sql.count.get(ns, first, last)?.rows ?? 0;
   }
 
@@ -76,8 +75,8 @@ export class Stagings {
     return this.#sql.changes.iterate({ ns, since, latest });
   }
 
-  publish({ first }: NumberRange): void {
-    this.#sql.publish.run(first);
+  publish({ ns, first }: NumberRange): void {
+    this.#sql.publish.run(ns, first);
   }
 
   /** Whether there is nothing to clear away. */
@@ -98,13 +97,14 @@ export class Stagings {
       const rows = next.published
         ? this.#dropDeletions(next, limit)
         : this.#dropRows(transaction, next, limit);
-      if (rows < limit) this.#sql.end.run(next.first);
+      if (rows < limit) this.#sql.end.run(next.ns, next.first);
       room.rows -= Math.max(1, rows);
     }
   }
 
   #next(): Staging | undefined {
-    return this.#sql.next.get(this.#current ?? -1);
+    const { ns = -1, first = -1 } = this.#current ?? {};
+    return this.#sql.next.get(ns, first);
   }
 
   /** Drops deletions at the paths of a published staging. */
@@ -112,7 +112,7 @@ export class Stagings {
     const rows = this.#sql.arrived.all({ ns, first: Math.max(first, atNumber + 1), last, limit });
     for (const row of rows) this.#sql.dropDeletion.run(row);
     const end = rows.at(-1);
-    if (end) this.#sql.goOn.run(end.seq, first);
+    if (end) this.#sql.goOn.run(end.seq, ns, first);
     return rows.length;
   }
 
@@ -121,10 +121,10 @@ export class Stagings {
     const { ns, first, last, copies } = staging;
     const entries = this.#sql.arrived.all({ ns, first, last, limit });
     for (const row of entries) this.#sql.dropEntry.run(row);
-    const revisions = this.#sql.revisions.all(first, last, limit - entries.length);
-    this.charging(ns, staging, () => {
+    const revisions = this.#sql.revisions.all(ns, first, last, limit - entries.length);
+    this.charging(staging, () => {
       for (const { number, content } of revisions) {
-        this.#sql.dropRevision.run(number);
+        this.#sql.dropRevision.run(ns, number);
         if (copies) this.contents.dropFile(ns, content);
         this.contents.dropRevision(transaction, ns, content);
       }
@@ -143,24 +143,24 @@ interface Placed {
 function statements(database: SqliteDatabase) {
   const at = 'ns = @ns AND parent = @parent AND name_key = @nameKey';
   return {
-    begin: database.prepare<[NumberRange & { ns: number; copies: number }]>(
+    begin: database.prepare<[NumberRange & { copies: number }]>(
       'INSERT INTO staging (first, last, ns, copies) VALUES (@first, @last, @ns, @copies)',
     ),
-    publish: database.prepare<[number]>(
-      'UPDATE staging SET published = 1, charged_bytes = 0 WHERE first = ?',
+    publish: database.prepare<[ns: number, first: number]>(
+      'UPDATE staging SET published = 1, charged_bytes = 0 WHERE ns = ? AND first = ?',
     ),
-    charge: database.prepare<[bytes: number, first: number]>(
-      'UPDATE staging SET charged_bytes = charged_bytes + ? WHERE first = ?',
+    charge: database.prepare<[bytes: number, ns: number, first: number]>(
+      'UPDATE staging SET charged_bytes = charged_bytes + ? WHERE ns = ? AND first = ?',
     ),
-    goOn: database.prepare<[number: number, first: number]>(
-      'UPDATE staging SET at_number = ? WHERE first = ?',
+    goOn: database.prepare<[number: number, ns: number, first: number]>(
+      'UPDATE staging SET at_number = ? WHERE ns = ? AND first = ?',
     ),
-    end: database.prepare<[number]>('DELETE FROM staging WHERE first = ?'),
+    end: database.prepare<[ns: number, first: number]>('DELETE FROM staging WHERE ns = ? AND first = ?'),
     hidden: database.prepare<[], NumberRange>(
-      'SELECT first, last FROM staging WHERE NOT published ORDER BY first',
+      'SELECT ns, first, last FROM staging WHERE NOT published ORDER BY first',
     ),
-    next: database.prepare<[except: number], Staging>(
-      `SELECT first, last, ns, copies, published, at_number AS atNumber FROM staging WHERE first <> ?
+    next: database.prepare<[exceptNs: number, exceptFirst: number], Staging>(
+      `SELECT first, last, ns, copies, published, at_number AS atNumber FROM staging WHERE NOT (ns = ? AND first = ?)
        ORDER BY first LIMIT 1`,
     ),
     usedBytes: database.prepare<[number], { usedBytes: number }>(
@@ -177,9 +177,9 @@ function statements(database: SqliteDatabase) {
        WHERE ns = @ns AND seq BETWEEN @first AND @last ORDER BY seq LIMIT @limit`,
     ),
     revisions: database.prepare<
-      [first: number, last: number, limit: number],
+      [ns: number, first: number, last: number, limit: number],
       { number: number; content: number }
-    >('SELECT number, content FROM revision WHERE number BETWEEN ? AND ? ORDER BY number LIMIT ?'),
+    >('SELECT number, content FROM revision WHERE ns = ? AND number BETWEEN ? AND ? ORDER BY number LIMIT ?'),
     changes: database.prepare<[{ ns: number; since: number; latest: number }], { readonly key: string }>(
       `SELECT parent || name_key AS key FROM entry INDEXED BY entry_change
          WHERE ns = @ns AND seq > @since AND seq <= @latest AND ${notStaged('entry.seq')}
@@ -188,6 +188,8 @@ function statements(database: SqliteDatabase) {
     ),
     dropEntry: database.prepare<[Placed]>(`DELETE FROM entry WHERE ${at}`),
     dropDeletion: database.prepare<[Placed]>(`DELETE FROM deletion WHERE ${at}`),
-    dropRevision: database.prepare<[number]>('DELETE FROM revision WHERE number = ?'),
+    dropRevision: database.prepare<[ns: number, number: number]>(
+      'DELETE FROM revision WHERE ns = ? AND number = ?',
+    ),
   };
 }

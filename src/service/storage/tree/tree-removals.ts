@@ -201,13 +201,14 @@ export class TreeRemovals {
 
   /** Examines up to `limit` rows of a removal; returns their number, at least 1. */
   #step(transaction: Transaction, removal: Removal, limit: number): number {
-    const { seq, phase } = removal;
+    const { ns, seq, phase } = removal;
     const phases = removal.forever ? [this.#entries, this.#deletions, this.#revisions] : [this.#entries];
     const rows = phases[phase]?.call(this, transaction, removal, limit) ?? [];
     const last = rows.at(-1);
     // In the same transaction as the work: a failure undoes both.
     if (rows.length === limit && last)
       this.#sql.goOn.run({
+        ns,
         seq,
         phase,
         parent: last.parent,
@@ -215,8 +216,8 @@ export class TreeRemovals {
         number: last.number ?? 0,
       });
     else if (phase + 1 < phases.length)
-      this.#sql.goOn.run({ seq, phase: phase + 1, parent: `${removal.key}/`, nameKey: '', number: 0 });
-    else this.#sql.end.run(seq);
+      this.#sql.goOn.run({ ns, seq, phase: phase + 1, parent: `${removal.key}/`, nameKey: '', number: 0 });
+    else this.#sql.end.run(ns, seq);
     return Math.max(1, rows.length);
   }
 
@@ -230,7 +231,7 @@ export class TreeRemovals {
     const { ns, parent, nameKey, id } = row;
     const forever = removal.forever ? removal : this.#covering(row, row.seq, true);
     const forgotten = forever ? 1 : 0;
-    const deletion = { seq: transaction.ticks.next(), deletedMs: removal.deletedMs, forgotten };
+    const deletion = { seq: transaction.ticks.next(ns), deletedMs: removal.deletedMs, forgotten };
     this.leave({ ns, id, seq: removal.seq });
     const content = this.#sql.contentAt.get({ ns, parent, nameKey })?.content;
     if (content !== undefined && !removal.moved) this.contents.dropFile(ns, content);
@@ -255,7 +256,8 @@ export class TreeRemovals {
     const window = windowOf(removal, limit);
     const rows = this.#sql.revisions.all(window);
     const top = window.nameKey === '' ? this.#sql.revisionsAt.all(topOf(removal)) : [];
-    for (const { number } of [...top, ...rows]) if (number <= removal.seq) this.purge.enqueue(number);
+    for (const { number } of [...top, ...rows])
+      if (number <= removal.seq) this.purge.enqueue(removal.ns, number);
     return rows;
   }
 
@@ -263,7 +265,7 @@ export class TreeRemovals {
   #purgeFile(transaction: Transaction, id: string, seq: number): void {
     if (this.#livedOn(id, seq)) return;
     for (const left of this.#sql.entriesById.all(id)) this.settle(transaction, left);
-    for (const { number } of this.#sql.revisionsOf.all(id)) this.purge.enqueue(number);
+    for (const { ns, number } of this.#sql.revisionsOf.all(id)) this.purge.enqueue(ns, number);
     // The file's former places have nothing to restore either.
     for (const row of this.#sql.deletionsById.all(id))
       if (!row.wasFolder && !this.#hasOtherHistory(row, seq)) this.#sql.forget.run(row);
@@ -305,10 +307,11 @@ function statements(database: SqliteDatabase) {
       `INSERT INTO removal (seq, ns, key, deleted_ms, forever, moved, phase, at_parent, at_name, at_number)
        VALUES (@seq, @ns, @key, @deletedMs, @forever, @moved, 0, @atParent, '', 0)`,
     ),
-    goOn: database.prepare<[{ seq: number; phase: number; parent: string; nameKey: string; number: number }]>(
-      `UPDATE removal SET phase = @phase, at_parent = @parent, at_name = @nameKey, at_number = @number WHERE seq = @seq`,
+    goOn: database.prepare<[Placed & { seq: number; phase: number; number: number }]>(
+      `UPDATE removal SET phase = @phase, at_parent = @parent, at_name = @nameKey, at_number = @number
+       WHERE ns = @ns AND seq = @seq`,
     ),
-    end: database.prepare<[number]>('DELETE FROM removal WHERE seq = ?'),
+    end: database.prepare<[ns: number, seq: number]>('DELETE FROM removal WHERE ns = ? AND seq = ?'),
     first: database.prepare<[], Removal>(`${removal} ORDER BY seq LIMIT 1`),
     any: database.prepare<[number]>('SELECT 1 FROM removal WHERE ns = ? LIMIT 1'),
     anyForever: database.prepare<[ns: number, before: number]>(
@@ -347,8 +350,8 @@ function statements(database: SqliteDatabase) {
       `SELECT ${COLUMNS}, id, seq, forgotten FROM deletion WHERE ${at}`,
     ),
     revisionsAt: database.prepare<[Placed], { number: number }>(`SELECT number FROM revision WHERE ${at}`),
-    revisionsOf: database.prepare<[string], { number: number }>(
-      `SELECT number FROM revision WHERE id = ? AND ${notStaged('revision.number')}`,
+    revisionsOf: database.prepare<[string], { ns: number; number: number }>(
+      `SELECT ns, number FROM revision WHERE id = ? AND ${notStaged('revision.number')}`,
     ),
     entriesById: database.prepare<[string], Row>(
       `SELECT ${COLUMNS}, id, seq FROM entry WHERE id = ? AND ${notStaged('entry.seq')}`,
@@ -365,7 +368,7 @@ function statements(database: SqliteDatabase) {
        FROM entry WHERE ${at}`,
     ),
     contentAt: database.prepare<[Placed], { content: number }>(
-      `SELECT content FROM revision WHERE number = (SELECT revision FROM entry WHERE ${at})`,
+      `SELECT content FROM revision WHERE ns = @ns AND number = (SELECT revision FROM entry WHERE ${at})`,
     ),
     dropEntry: database.prepare<[Placed]>(`DELETE FROM entry WHERE ${at}`),
     forget: database.prepare<[Placed]>(`UPDATE deletion SET forgotten = 1 WHERE ${at}`),

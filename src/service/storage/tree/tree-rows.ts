@@ -43,8 +43,10 @@ export interface RevisionRow extends Located {
 }
 
 /** SQL condition that hides rows of a large move or copy in progress: their numbers are reserved. */
-export function notStaged(number: string): string {
-  return `NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND ${number} BETWEEN staging.first AND staging.last)`;
+export function notStaged(number: 'entry.seq' | 'revision.number'): string {
+  const [table] = number.split('.');
+  return `NOT EXISTS (SELECT 1 FROM staging
+    WHERE NOT published AND staging.ns = ${table}.ns AND ${number} BETWEEN staging.first AND staging.last)`;
 }
 
 /** SELECT of `EntryRow`s. A WHERE clause follows, in which `entry` is the table. */
@@ -53,7 +55,7 @@ export const SELECT_ENTRY = `
     entry.revision, entry.returned, revision.content, content.hash, content.size AS sizeBytes,
     revision.client_ms AS clientMs, revision.server_ms AS serverMs
   FROM (SELECT * FROM entry WHERE ${notStaged('entry.seq')}) AS entry
-    LEFT JOIN revision ON revision.number = entry.revision
+    LEFT JOIN revision ON revision.ns = entry.ns AND revision.number = entry.revision
     LEFT JOIN content ON content.id = revision.content`;
 
 export const SELECT_DELETION = `
@@ -64,7 +66,7 @@ export const SELECT_DELETION = `
       -- A large move or copy has put an entry there; the deletion is about to be cleared away.
       SELECT 1 FROM staging CROSS JOIN entry AS arrived ON arrived.ns = deletion.ns
         AND arrived.parent = deletion.parent AND arrived.name_key = deletion.name_key
-      WHERE published AND arrived.seq BETWEEN staging.first AND staging.last)) AS deletion`;
+      WHERE published AND staging.ns = deletion.ns AND arrived.seq BETWEEN staging.first AND staging.last)) AS deletion`;
 
 const SELECT_REVISION = `
   SELECT number, ns, parent, name_key AS nameKey, name, path, revision.id, content, content.hash,
@@ -136,7 +138,9 @@ export function treeStatements(database: SqliteDatabase) {
     findDeletionById: database.prepare<[string], DeletionRow>(
       `${SELECT_DELETION} WHERE id = ? AND NOT forgotten ORDER BY seq DESC LIMIT 1`,
     ),
-    findRevision: database.prepare<[number], RevisionRow>(`${SELECT_REVISION} WHERE number = ?`),
+    findRevision: database.prepare<[ns: number, number: number], RevisionRow>(
+      `${SELECT_REVISION} WHERE ns = ? AND number = ?`,
+    ),
     below: database.prepare<
       [{ ns: number; to: string; parent: string; nameKey: string; limit: number }],
       EntryRow

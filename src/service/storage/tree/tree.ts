@@ -92,15 +92,15 @@ export class Tree {
     return isKept !== undefined || this.revisions(ns, { id }, Number.MAX_SAFE_INTEGER, 1).length > 0;
   }
 
-  /** Returns a revision of any namespace by its number. */
-  revision(number: number): RevisionRow | undefined {
-    return this.#sql.findRevision.get(number);
+  /** Returns a revision by its number, also one that was removed permanently, while its row exists. */
+  revision(ns: number, number: number): RevisionRow | undefined {
+    return this.#sql.findRevision.get(ns, number);
   }
 
   /** Returns a revision of this namespace. */
   findRevision(ns: number, number: number): RevisionRow | undefined {
-    const row = this.revision(number);
-    return row?.ns === ns && !this.removals.isRevisionForgotten(row) ? row : undefined;
+    const row = this.revision(ns, number);
+    return row && !this.removals.isRevisionForgotten(row) ? row : undefined;
   }
 
   /**
@@ -147,14 +147,14 @@ export class Tree {
   /** Creates a folder and its parents at a free place. */
   putFolder(transaction: Transaction, ns: number, place: Place, id = this.mintId()): EntryRow {
     const path = `${this.makeParents(transaction, ns, place)}/${place.names.at(-1)}`;
-    return this.#put(transaction, ns, place, { path, id, seq: transaction.ticks.next(), revision: null });
+    return this.#put(transaction, ns, place, { path, id, seq: transaction.ticks.next(ns), revision: null });
   }
 
   /** Creates a new revision of the file at `place`, and its parents. There must be no folder. */
   putFile(transaction: Transaction, ns: number, place: Place, file: NewFile): EntryRow {
     const existing = this.find(ns, place);
     const path = existing?.path ?? `${this.makeParents(transaction, ns, place)}/${place.names.at(-1)}`;
-    const number = transaction.ticks.next();
+    const number = transaction.ticks.next(ns);
     const id = existing?.id ?? file.id ?? this.mintId();
     if (existing?.content) this.contents.dropFile(ns, existing.content);
     this.#addRevision(transaction, ns, place, { ...file, id, path, number });
@@ -187,7 +187,7 @@ export class Tree {
     how: { readonly forever: boolean; readonly moved: boolean },
   ): void {
     const { ns, parent, nameKey, id } = row;
-    const seq = transaction.ticks.next();
+    const seq = transaction.ticks.next(ns);
     const key = keyOf(row);
     this.removals.leave({ ns, id, seq });
     this.#sql.putDeletion.run({ ns, parent, nameKey, seq, deletedMs: transaction.nowMs });
@@ -201,7 +201,7 @@ export class Tree {
   forget(transaction: Transaction, ns: number, { key }: Place): void {
     this.removals.begin(
       transaction,
-      { ns, key, seq: transaction.ticks.next() },
+      { ns, key, seq: transaction.ticks.next(ns) },
       { forever: true, moved: false },
     );
   }

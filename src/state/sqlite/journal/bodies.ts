@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import { type FileHandle, open, rename, rm, statfs } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ContentHasher } from '../../../util/content-hash.ts';
 import { makeFolder } from '../../../util/make-folder.ts';
 import type { ByteRange } from '../../../util/ranges.ts';
-import { BodyGone, JournalFull, type PendingWrite, type StagedBody } from '../../journal.ts';
-import { DirectorySync } from './directory-sync.ts';
+import { DirectorySync } from '../../directory-sync.ts';
+import { asFull, codeOf, DiskRoom } from '../../disk-room.ts';
+import { BodyGone, type PendingWrite, type StagedBody } from '../../journal.ts';
 import { nameFor } from './lost-and-found.ts';
 
 /** Maximum size of a body in the database, in bytes; it shares the fsync of its record. */
@@ -17,9 +18,6 @@ const SMALL_BYTES_MAX = 64 * 1024;
  * the journal would stay full.
  */
 const RESERVED_BYTES = 16 * 1024 * 1024;
-
-/** Bytes written between two checks of the free space; less than the reserve. */
-const LOOK_EVERY_BYTES = 4 * 1024 * 1024;
 
 /** Suffix of a file whose write has no record yet: an upload in progress, or one that a kill interrupted. */
 const STAGED_SUFFIX = '.staged';
@@ -52,11 +50,11 @@ export interface Staged extends StagedBody {
 /** The bodies of a drive's pending writes that are too large for the database, each in a file. */
 export class Bodies {
   readonly #sync: DirectorySync;
-  /** Bytes written since the last check of the free space. */
-  #unseenBytes = LOOK_EVERY_BYTES;
+  readonly #room: DiskRoom;
 
   private constructor(private readonly directory: string) {
     this.#sync = new DirectorySync(directory);
+    this.#room = new DiskRoom(directory, RESERVED_BYTES);
   }
 
   static async open(directory: string): Promise<Bodies> {
@@ -74,11 +72,11 @@ export class Bodies {
     let first: Uint8Array[] = [];
     let large: LargeBody | undefined;
     try {
-      await this.#requireRoom(0);
+      await this.#room.require(0);
       for await (const piece of body) {
         hasher.update(piece);
         sizeBytes += piece.byteLength;
-        await this.#requireRoom(piece.byteLength);
+        await this.#room.require(piece.byteLength);
         if (!large && sizeBytes > SMALL_BYTES_MAX) large = await LargeBody.create(this.directory, first);
         if (large) {
           first = [];
@@ -115,15 +113,6 @@ export class Bodies {
     return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
   }
 
-  async #requireRoom(takenBytes: number): Promise<void> {
-    this.#unseenBytes += takenBytes;
-    if (this.#unseenBytes < LOOK_EVERY_BYTES) return;
-    const { bavail, bsize } = await statfs(this.directory);
-    // A full disk is checked again at each write.
-    if (bavail * bsize < RESERVED_BYTES) throw new JournalFull(DISK_FULL);
-    this.#unseenBytes = 0;
-  }
-
   async *read(file: string, range?: ByteRange): AsyncIterable<Uint8Array> {
     const path = existsSync(this.pathOf(file)) ? this.pathOf(file) : this.pathOf(stagedNameOf(file));
     const stream = createReadStream(path, range && { start: range.start, end: range.end - 1 });
@@ -134,8 +123,6 @@ export class Bodies {
     }
   }
 }
-
-const DISK_FULL = "the disk with davgate's data directory is full";
 
 class LargeBody {
   private constructor(
@@ -171,18 +158,4 @@ class LargeBody {
     await this.handle.close().catch(() => {});
     await rm(this.path, { force: true });
   }
-}
-
-/** Returns `JournalFull` for an error that reports a full disk, otherwise `error`. */
-export function asFull(error: unknown): unknown {
-  const isFull = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(codeOf(error) ?? codeOf(causeOf(error)) ?? '');
-  return isFull ? new JournalFull(DISK_FULL, { cause: error }) : error;
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
-}
-
-function causeOf(error: unknown): unknown {
-  return error instanceof Error ? error.cause : undefined;
 }

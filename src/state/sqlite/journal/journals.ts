@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Log } from '../../../util/log.ts';
 import type { Path } from '../../../util/path.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
+import { asFull } from '../../disk-room.ts';
 import {
   BodyGone,
   type Journal,
@@ -12,7 +13,7 @@ import {
 } from '../../journal.ts';
 import { Commits } from '../commits.ts';
 import { asStateError, hasDatabase, openDatabase } from '../state-database.ts';
-import { asFull, Bodies, lastingNameOf, type Staged } from './bodies.ts';
+import { Bodies, lastingNameOf, type Staged } from './bodies.ts';
 import { folderName } from './folder-name.ts';
 import { LostAndFound } from './lost-and-found.ts';
 import { JOURNAL_MIGRATIONS } from './migrations.ts';

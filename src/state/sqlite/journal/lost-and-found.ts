@@ -3,8 +3,8 @@ import { copyFile, link, open, readdir, readFile, rename, rm, stat } from 'node:
 import { basename, join } from 'node:path';
 import { makeFolder } from '../../../util/make-folder.ts';
 import { nameOf } from '../../../util/path.ts';
+import { DirectorySync } from '../../directory-sync.ts';
 import type { LostWrite, PendingWrite } from '../../journal.ts';
-import { DirectorySync } from './directory-sync.ts';
 
 const REASON_SUFFIX = '.reason.txt';
 const UNFINISHED_SUFFIX = '.unfinished';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Log } from '../../../util/log.ts';
 import { makeFolder } from '../../../util/make-folder.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
+import { DirectorySync } from '../../directory-sync.ts';
 import { isStagedName, stagedNameOf } from './bodies.ts';
-import { DirectorySync } from './directory-sync.ts';
 import { folderName } from './folder-name.ts';
 import { LostAndFound } from './lost-and-found.ts';
 

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ApiError } from '../../../../src/api/errors.ts';
 import type { FileEntry } from '../../../../src/api/remote.ts';
+import { TurnTaken } from '../../../../src/api/turns.ts';
 import { CommitLane } from '../../../../src/api/write/commit-lane.ts';
 import { contentHashOf } from '../../../../src/util/content-hash.ts';
 import { type Path, pathOf } from '../../../../src/util/path.ts';
@@ -31,6 +32,16 @@ function write(name: string, text = name, signal?: AbortSignal): Promise<FileEnt
     contentHash: contentHashOf(content),
   };
   return lane.commit({ ...about, content }, signal);
+}
+
+/** Writes the file `name`, whose bytes, the name, are in a session already. */
+async function writeInSession(name: string): Promise<FileEntry> {
+  const bytes = Buffer.from(name);
+  const contentHash = contentHashOf(bytes);
+  const [session] = await remote.stageContents([{ bytes, contentHash }]);
+  if (!session) throw new Error('no session');
+  const about = { path: named(name), sizeBytes: bytes.length, contentHash };
+  return lane.commit({ ...about, content: session, options: { mode: { if: 'any' } } });
 }
 
 const writeAll = (names: readonly string[]) => Promise.all(names.map((name) => write(name)));
@@ -74,13 +85,31 @@ describe('single files', () => {
   });
 
   test('a file that is already in a session is committed with one call', async () => {
-    const bytes = Buffer.from('long');
-    const [session] = await remote.stageContents([{ bytes, contentHash: contentHashOf(bytes) }]);
-    if (!session) throw new Error('no session');
-    const about = { path: named('long'), sizeBytes: 4, contentHash: contentHashOf(bytes) };
-    await lane.commit({ ...about, content: session, options: { mode: { if: 'any' } } });
+    await writeInSession('long');
     expect(calls()).toEqual(['stageContents 1', 'finishSession']);
     expect(textAt('long')).toBe('long');
+  });
+});
+
+describe('beside other gateways', () => {
+  test('a file that comes alone while another gateway commits is committed in a batch, which that gateway may take along', async () => {
+    remote.before = async ({ what }) => {
+      if (what !== 'upload') return;
+      remote.isShared = true;
+      throw new TurnTaken();
+    };
+    expect(await clock.during(write('a'))).toBe(remote.files.get(named('a')));
+    expect(calls()).toEqual(['upload', 'stageContents 1', 'finishSessions 1']);
+  });
+
+  test('a file in a session that would wait for the commit of another gateway is committed in a batch instead', async () => {
+    remote.before = async ({ what }) => {
+      if (what !== 'finishSession') return;
+      remote.isShared = true;
+      throw new TurnTaken();
+    };
+    expect(await clock.during(writeInSession('long'))).toBe(remote.files.get(named('long')));
+    expect(calls()).toEqual(['stageContents 1', 'finishSession', 'finishSessions 1']);
   });
 });
 

@@ -58,7 +58,7 @@ describe('bodies of one block', () => {
       modifiedMs: 5000,
     });
     const contentHash = contentHashOf(Buffer.from('x'));
-    expect(seen).toEqual([{ mode: { if: 'rev', rev: 'r' }, modifiedMs: 5000, contentHash }]);
+    expect(seen).toMatchObject([{ mode: { if: 'rev', rev: 'r' }, modifiedMs: 5000, contentHash }]);
   });
 });
 

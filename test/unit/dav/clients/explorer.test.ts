@@ -33,7 +33,10 @@ describe('Explorer', () => {
   test('Explorer browses from the root without a redirect', async () => {
     const discovery = await dav.send('OPTIONS', '/', { agent: 'DavClnt' });
     expect(discovery.status).toBe(200);
-    expect(discovery.headers).toMatchObject({ dav: '1, 2, 3', 'ms-author-via': 'DAV' });
+    expect(discovery.headers).toMatchObject({
+      dav: '1, 2, 3, extended-mkcol, sabredav-partialupdate',
+      'ms-author-via': 'DAV',
+    });
     expect((await list('/', '0')).status).toBe(207);
     expect((await list('/docs', '1')).status).toBe(207);
     expect((await list('/docs/desktop.ini', '0')).status).toBe(404);

@@ -29,7 +29,10 @@ describe('Word', () => {
   test('Word opens a document for editing and saves under its lock', async () => {
     const options = await send('OPTIONS', '/');
     // Without these headers Word opens the document read-only.
-    expect(options.headers).toMatchObject({ dav: '1, 2, 3', 'ms-author-via': 'DAV' });
+    expect(options.headers).toMatchObject({
+      dav: '1, 2, 3, extended-mkcol, sabredav-partialupdate',
+      'ms-author-via': 'DAV',
+    });
     expect(options.headers.allow).toContain('LOCK');
     expect((await send('HEAD', '/Plan.docx')).headers['content-type']).toMatch(/wordprocessingml/);
     const found = await send('PROPFIND', '/Plan.docx', {

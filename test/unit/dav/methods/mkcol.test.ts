@@ -63,3 +63,49 @@ describe('MKCOL', () => {
     expect((await dav.send('MKCOL', '/kio', { headers: { 'Content-Type': 'text/xml' } })).status).toBe(201);
   });
 });
+
+describe('MKCOL with properties (RFC 5689)', () => {
+  const XML = { 'Content-Type': 'application/xml' };
+  const TYPE = '<D:resourcetype><D:collection/></D:resourcetype>';
+  const mkcol = (prop: string) =>
+    dav.send('MKCOL', '/new', {
+      headers: XML,
+      body: `<D:mkcol xmlns:D="DAV:"><D:set><D:prop>${prop}</D:prop></D:set></D:mkcol>`,
+    });
+
+  test('MKCOL with DAV:mkcol creates the folder with its properties, and OPTIONS tells that it may', async () => {
+    expect((await mkcol(`${TYPE}<c xmlns="urn:x">blue</c>`)).status).toBe(201);
+    const body = '<D:propfind xmlns:D="DAV:"><D:prop><c xmlns="urn:x"/></D:prop></D:propfind>';
+    expect((await dav.send('PROPFIND', '/new', { headers: { Depth: '0' }, body })).text).toContain(
+      '>blue</c>',
+    );
+    expect((await dav.send('OPTIONS', '/')).headers['dav']).toContain('extended-mkcol');
+  });
+
+  test('a property that cannot be set answers 403 with the refused and the other ones, and makes no folder', async () => {
+    const { status, text } = await mkcol(`${TYPE}<c xmlns="urn:x">blue</c><D:getetag>"x"</D:getetag>`);
+    expect(status).toBe(403);
+    expect(text).toContain('<D:mkcol-response xmlns:D="DAV:">');
+    expect(text).toContain('<D:cannot-modify-protected-property/>');
+    expect(text).toContain('424 Failed Dependency');
+    expect(dav.files.paths()).toEqual(ALL);
+  });
+
+  test('a property that is refused after the folder was made removes the folder again', async () => {
+    const { status, text } = await mkcol(`${TYPE}<c xmlns="urn:x">${'>'.repeat(300_000)}</c>`);
+    expect([status, text]).toEqual([507, expect.stringContaining('507 Insufficient Storage')]);
+    expect(dav.files.paths()).toEqual(ALL);
+  });
+
+  test('a type other than a plain folder answers 403 valid-resourcetype; a removal and an unknown root are refused', async () => {
+    const typed = await mkcol('<D:resourcetype><D:collection/><c xmlns="urn:x"/></D:resourcetype>');
+    expect([typed.status, typed.text]).toEqual([403, expect.stringContaining('<D:valid-resourcetype/>')]);
+    const removal =
+      '<D:mkcol xmlns:D="DAV:"><D:remove><D:prop><c xmlns="urn:x"/></D:prop></D:remove></D:mkcol>';
+    expect((await dav.send('MKCOL', '/new', { headers: XML, body: removal })).status).toBe(400);
+    expect(
+      (await dav.send('MKCOL', '/new', { headers: XML, body: '<D:other xmlns:D="DAV:"/>' })).status,
+    ).toBe(415);
+    expect(dav.files.paths()).toEqual(ALL);
+  });
+});

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CallAvailability } from '../../../../src/api/caller.ts';
 import { ChangeFeed } from '../../../../src/drive/cache/change-feed.ts';
+import { OwnFeedProgress } from '../../../../src/drive/cache/feed-progress.ts';
 import { Freshness } from '../../../../src/drive/cache/tree-cache.ts';
 import { momentNow } from '../../../../src/util/clock.ts';
 import { silentLog } from '../../../../src/util/log.ts';
@@ -45,7 +46,7 @@ test('the cache stays fresh for an hour while every long poll reports no change'
         return false;
       },
     },
-    listener: { apply: async () => {}, reached() {}, reset() {} },
+    progress: new OwnFeedProgress({ apply: async () => {}, reached() {}, reset() {} }, clock),
     clock,
     log: silentLog,
     freshness,
@@ -75,7 +76,7 @@ test('a service whose long polls end at once is not polled again without a pause
         return false;
       },
     },
-    listener: { apply: async () => {}, reached() {}, reset() {} },
+    progress: new OwnFeedProgress({ apply: async () => {}, reached() {}, reset() {} }, clock),
     clock,
     log: silentLog,
     freshness,
@@ -104,7 +105,7 @@ test('a change feed that never runs out of pages is declared down', async () => 
         return new Promise(() => {});
       },
     },
-    listener: { apply: async () => {}, reached() {}, reset() {} },
+    progress: new OwnFeedProgress({ apply: async () => {}, reached() {}, reset() {} }, clock),
     clock,
     log: { ...silentLog, warn: (event) => void warnings.push(event) },
     freshness,

@@ -369,6 +369,19 @@ describe('temporary names', () => {
   });
 });
 
+test('a COPY of a folder in which a file is being replaced copies no hidden entry', async () => {
+  await drive.files.createFolder(at('/d'));
+  await drive.files.move(at('/old'), at('/d/old'), { overwrite: false });
+  const discarding = remote.holdNext('remove', 'begin');
+  const replaced = drive.files.move(at('/new'), at('/d/old'), { overwrite: true });
+  await discarding.reached;
+  const copied = drive.files.copy(at('/d'), at('/e'), { overwrite: false, shallow: false });
+  await turn(10);
+  discarding.release();
+  await Promise.all([replaced, copied]);
+  expect(remote.paths).toEqual(['/d', '/d/old', '/e', '/e/old']);
+});
+
 test('MOVE onto a placeholder replaces it only with overwrite, and the placeholder is never committed', async () => {
   await drive.files.write(at('/held'), bodyOf(), { mode: { if: 'any' } });
   const move = (overwrite: boolean) => drive.files.move(at('/new'), at('/held'), { overwrite });

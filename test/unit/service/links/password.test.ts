@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { memoryStore } from '../../../../src/http/guess-counter.ts';
 import { hashOfPassword } from '../../../../src/service/accounts/secrets.ts';
 import type { Link } from '../../../../src/service/links/links.ts';
 import { linkPasswords } from '../../../../src/service/links/password.ts';
@@ -20,17 +21,18 @@ const LINK: Link = {
 
 const HERE = '192.0.2.1';
 
+const passwordsOf = (clock = new ManualClock()) =>
+  linkPasswords({ guesses: memoryStore(), clock, log: silentLog, closing: unhurried() });
+
 const atOnce = (passwords: ReturnType<typeof linkPasswords>, password: string) =>
   Promise.all(Array.from({ length: 20 }, () => passwords.check(LINK, password, HERE)));
 
 test('20 concurrent requests with the right password of a link are all accepted', async () => {
-  expect(await atOnce(linkPasswords(new ManualClock(), silentLog, unhurried()), 'open sesame')).toEqual(
-    Array(20).fill('right'),
-  );
+  expect(await atOnce(passwordsOf(), 'open sesame')).toEqual(Array(20).fill('right'));
 });
 
 test('20 concurrent requests with one wrong password of a link count as one guess', async () => {
-  const passwords = linkPasswords(new ManualClock(), silentLog, unhurried());
+  const passwords = passwordsOf();
   for (let guess = 0; guess < 4; guess++)
     expect(await atOnce(passwords, `guess ${guess}`)).toEqual(Array(20).fill('wrong'));
   expect(await passwords.check(LINK, 'open sesame', '198.51.100.1')).toBe('right');
@@ -38,7 +40,7 @@ test('20 concurrent requests with one wrong password of a link count as one gues
 
 test("guesses at a link's password delay no request from another address", async () => {
   const clock = new ManualClock();
-  const passwords = linkPasswords(clock, silentLog, unhurried());
+  const passwords = passwordsOf(clock);
   for (let guess = 0; guess < 10; guess++) await clock.during(passwords.check(LINK, `guess ${guess}`, HERE));
   expect(await passwords.check(LINK, 'guess', HERE)).toHaveProperty('retryAfterMs');
   expect(await passwords.check(LINK, 'open sesame', '198.51.100.1')).toBe('right');
@@ -46,7 +48,7 @@ test("guesses at a link's password delay no request from another address", async
 
 test("the waits after guesses at a link's password grow, up to 15 minutes", async () => {
   const clock = new ManualClock();
-  const passwords = linkPasswords(clock, silentLog, unhurried());
+  const passwords = passwordsOf(clock);
   const waits: number[] = [];
   for (let guess = 0; guess < 40; guess++) {
     const answer = await clock.during(passwords.check(LINK, `guess ${guess}`, HERE));

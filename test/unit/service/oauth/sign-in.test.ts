@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { type GuessStore, memoryStore } from '../../../../src/http/guess-counter.ts';
 import type { Account, Accounts } from '../../../../src/service/accounts/accounts.ts';
 import { hashOfPassword } from '../../../../src/service/accounts/secrets.ts';
 import { signInTo } from '../../../../src/service/oauth/sign-in.ts';
@@ -20,13 +21,13 @@ const ANN: Account = {
 const EVE: Account = { ...ANN, id: 'dbid:eve', email: 'Ève@example.org' };
 
 const accounts = {
-  withEmail: (email: string) =>
+  withEmail: async (email: string) =>
     email === EVE.email ? EVE : email.toLowerCase() === ANN.email ? ANN : undefined,
 } as Accounts;
 
 const HERE = '192.0.2.1';
-const newSignIn = (clock = new ManualClock()) =>
-  signInTo({ accounts, clock, log: silentLog, closing: unhurried() });
+const newSignIn = (clock = new ManualClock(), guesses = memoryStore()) =>
+  signInTo({ accounts, guesses, clock, log: silentLog, closing: unhurried() });
 
 test('guesses at unknown email addresses do not delay a sign-in', async () => {
   const signIn = newSignIn();
@@ -61,4 +62,37 @@ test('a right password resets the count of wrong ones', async () => {
     for (let wrong = 0; wrong < 3; wrong++) expect(await signIn.check(ANN.email, 'x', HERE)).toBe('wrong');
     expect(await signIn.check(ANN.email, 'correct horse', HERE)).toBe(ANN);
   }
+});
+
+test('on a full disk a right password signs in, and wrong ones are still delayed', async () => {
+  const clock = new ManualClock();
+  const full: GuessStore = {
+    find: async () => ({ name: undefined, client: undefined }),
+    update: async () => {
+      throw Object.assign(new Error('injected'), { code: 'SQLITE_FULL' });
+    },
+  };
+  const signIn = newSignIn(clock, full);
+  expect(await signIn.check(ANN.email, 'correct horse', HERE)).toBe(ANN);
+  for (let wrong = 0; wrong < 10; wrong++) await clock.during(signIn.check(ANN.email, 'x', HERE));
+  expect(await signIn.check(ANN.email, 'correct horse', HERE)).toHaveProperty('retryAfterMs');
+});
+
+test('a sign-in is delayed by wrong passwords seen by a process whose clock is half a minute ahead', async () => {
+  const guesses = memoryStore();
+  const ahead = new ManualClock();
+  const behind = new ManualClock(ahead.now() - 30_000);
+  const other = newSignIn(ahead, guesses);
+  for (let wrong = 0; wrong < 10; wrong++) await ahead.during(other.check(ANN.email, 'x', HERE));
+  expect(await newSignIn(behind, guesses).check(ANN.email, 'correct horse', HERE)).toHaveProperty(
+    'retryAfterMs',
+  );
+});
+
+test('wrong passwords from before the clock was set back by a day delay no sign-in', async () => {
+  const clock = new ManualClock();
+  const signIn = newSignIn(clock);
+  for (let wrong = 0; wrong < 10; wrong++) await clock.during(signIn.check(ANN.email, 'x', HERE));
+  clock.stepWall(-24 * 60 * 60_000);
+  expect(await signIn.check(ANN.email, 'correct horse', HERE)).toBe(ANN);
 });

@@ -1,7 +1,11 @@
+import { copyFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Previews } from '../../../../src/service/previews/previews.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { temporaryDirectory } from '../../../support/program.ts';
 
 const PROCESSES = new URL('../../../support/render-processes/', import.meta.url);
 const STAYS = new AbortController().signal;
@@ -73,6 +77,30 @@ describe('a render process that crashes', () => {
     expect(after).toMatchObject({ form: 'plain' });
     expect(after).not.toEqual(first);
   });
+});
+
+test('a task whose render process ends at its start fails', async () => {
+  const { ask, loads } = asking(previewsWith('missing.mjs'));
+  expect(await ask('rev-1')).toBe('failed');
+  expect(await ask('rev-2')).toBe('failed');
+  expect(loads).toEqual(['rev-1', 'rev-2']);
+});
+
+test('the start of a render process does not count toward the 10 s of its first task', async () => {
+  const folder = await temporaryDirectory();
+  try {
+    const program = join(folder.path, 'late.mjs');
+    await copyFile(new URL('late.mjs', PROCESSES), program);
+    const clock = new ManualClock();
+    const { ask, loads } = asking(previewsWith(pathToFileURL(program).href, clock));
+    const asked = ask('rev');
+    await eventually(() => expect(loads).toEqual(['rev']));
+    await clock.advance(10_000);
+    await writeFile(join(folder.path, 'go'), '');
+    expect(await asked).toMatchObject({ form: 'plain' });
+  } finally {
+    await folder.remove();
+  }
 });
 
 test('concurrent requests for a revision render it once, and the view is cached', async () => {

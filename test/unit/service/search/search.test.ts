@@ -20,9 +20,9 @@ function storageOf(count: number, nameOf: (index: number) => string): Storage & 
   });
   const storage = {
     pieces: 0,
-    countNamed: () => count,
-    countBelow: () => count,
-    *findNames(_: string, __: unknown, ___: unknown, { matches }: NameFilter) {
+    countNamed: async () => count,
+    countBelow: async () => count,
+    async *findNames(_: string, __: unknown, ___: unknown, { matches }: NameFilter) {
       for (let start = 0; start < count; start += PIECE) {
         storage.pieces++;
         const indexes = Array.from(

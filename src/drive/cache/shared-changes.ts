@@ -1,0 +1,326 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Change, Entry } from '../../api/remote.ts';
+import type { ChangeStream, StreamEvent } from '../../state/change-stream.ts';
+import { type Clock, type Instant, instantIn } from '../../util/clock.ts';
+import { largest } from '../../util/extremes.ts';
+import type { Log } from '../../util/log.ts';
+import { isKeyWithin, keyOf, type Path, ROOT } from '../../util/path.ts';
+import { waitAtMost } from '../../util/wait.ts';
+import type { Known } from './recency.ts';
+import type { Freshness } from './tree-cache.ts';
+
+/** One path that a gateway has changed. */
+export interface ChangedPlace {
+  readonly path: Path;
+  /** Whether everything below has changed too. */
+  readonly isTree: boolean;
+  /** What is there now; absent if only the service knows. */
+  readonly outcome?: Known | undefined;
+}
+
+/** A change that a gateway has made at the service. */
+export interface MadeChange {
+  readonly places: readonly ChangedPlace[];
+  /** Whether a folder among them was just created and is empty. */
+  readonly isNew: boolean;
+  /** Time of the change by the clock of that gateway, in ms since 1970. */
+  readonly madeMs: number;
+}
+
+/** What gateways tell each other, as JSON. */
+type Event =
+  /** `since`: the position that the gateway had read when the change began. */
+  | ({ readonly kind: 'change'; readonly since: number } & MadeChange)
+  /** A client has set the time of an entry. */
+  | { readonly kind: 'time'; readonly entry: Entry }
+  /** What the service's change feed has reported. `ageMs`: with it, everything until so long ago has been reported. */
+  | {
+      readonly kind: 'feed';
+      readonly changes: readonly Change[];
+      readonly isDoubted: boolean;
+      readonly ageMs?: number;
+    }
+  /** A gateway replaces the entry at a path, and has finished that. */
+  | { readonly kind: 'replacing'; readonly id: string; readonly path: Path }
+  | { readonly kind: 'replaced'; readonly id: string }
+  /** Anything may have changed. */
+  | { readonly kind: 'reset' };
+
+/** The cache that is told what other gateways have done. */
+export interface SharedListener {
+  /** Applies a change of another gateway. `isCertain`: no other change at the same time makes its outcome doubtful. */
+  applyOther(change: MadeChange, how: { readonly isCertain: boolean }): void;
+  apply(changes: readonly Change[], how: { readonly doubted: boolean }): Promise<void>;
+  /** Stores the time of an entry that a client has set. */
+  adorn(entry: Entry): void;
+  reached(reached: Instant): void;
+  reset(): void;
+}
+
+/** The receiver of the replacements of other gateways. */
+export interface ReplacementListener {
+  begin(id: string, path: Path): void;
+  end(id: string): void;
+}
+
+export interface SharedChangesDeps {
+  readonly stream: ChangeStream;
+  readonly freshness: Freshness;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How often the stream is read while no request reads it, in ms. */
+  readonly everyMs: number;
+}
+
+/** The event after which every gateway asks the service again for everything. */
+export const RESET_EVENT_TEXT = JSON.stringify({ kind: 'reset' } satisfies Event);
+
+/** Maximum size of an event, in characters. A larger one is replaced by `reset`: the stream is in Redis' memory. */
+const EVENT_LENGTH_MAX = 128 * 1024;
+
+/**
+ * Deadline of a read of the stream, in ms: requests wait for it, also those that need nothing else from a Redis that hangs.
+ */
+const READ_MS_MAX = 2_000;
+
+/** Number of recent changes that are compared with new ones. */
+const RECENT_MAX = 1_024;
+
+/** Maximum number of changes that are remembered for a Redis that is away. With more, all caches are reset later. */
+const UNTOLD_MAX = 1_000;
+
+/**
+ * The changes of all gateways of a drive, in one order. Each gateway tells its own changes before it acknowledges them, and
+ * applies those of the others before it answers a request that came later.
+ */
+export class SharedChanges {
+  readonly #deps: SharedChangesDeps;
+  readonly #stop = new AbortController();
+  readonly #recent = new RecentChanges();
+  #listener: SharedListener | undefined;
+  #replacements: ReplacementListener | undefined;
+  /** Own changes that Redis was not told, with unknown outcomes. */
+  readonly #untold: MadeChange[] = [];
+  /** Why the last event could not be added. */
+  #failure = '';
+  #position: number | undefined;
+  #reading: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(deps: SharedChangesDeps) {
+    this.#deps = deps;
+  }
+
+  /** The position up to which this gateway has read the stream. */
+  get position(): number {
+    return this.#position ?? 0;
+  }
+
+  /** Starts to pass the changes of other gateways on. */
+  async start(listener: SharedListener, replacements: ReplacementListener): Promise<void> {
+    this.#listener = listener;
+    this.#replacements = replacements;
+    await this.catchUp();
+    // Rejects only when its signal aborts.
+    this.#running = this.#run(this.#stop.signal).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await this.#reading;
+  }
+
+  /**
+   * Resolves when this gateway shows whatever any gateway had acknowledged at the time of the call. While Redis is away it
+   * resolves too, and cached answers are used for a short time only.
+   */
+  catchUp(): Promise<void> {
+    // A running read may have begun before the call, so the next one serves all callers that came meanwhile.
+    this.#next ??= this.#reading.then(async () => {
+      await setImmediate();
+      this.#next = undefined;
+      this.#reading = this.#read();
+      return this.#reading;
+    });
+    return this.#next;
+  }
+
+  /**
+   * Tells the others of a change, which began when `since` was the position. Returns whether its outcome is certain: no
+   * other gateway has changed the same at the same time.
+   */
+  async tell(change: MadeChange, since: number): Promise<boolean> {
+    const position = await this.#addOwn({ kind: 'change', since, ...change });
+    if (position === undefined) {
+      this.#tellLater(withoutOutcomes(change));
+      return false;
+    }
+    const isCertain = !this.#recent.meets(change, since);
+    this.#recent.add(position, change);
+    return isCertain;
+  }
+
+  /** Tells the others of the time that a client has set. */
+  async tellTime(entry: Entry): Promise<void> {
+    const position = await this.#addOwn({ kind: 'time', entry });
+    const { path } = entry;
+    if (position === undefined && path !== ROOT)
+      this.#tellLater({ places: [{ path, isTree: false }], isNew: false, madeMs: this.#deps.clock.now() });
+  }
+
+  /** Tells the others that the entry at `path` is away until `tellReplaced`. Throws `StateUnavailable`: they must know. */
+  async tellReplacing(id: string, path: Path): Promise<void> {
+    await this.#deps.stream.add(textOf({ kind: 'replacing', id, path }));
+  }
+
+  /** A failure needs no repetition: the others look whether a replacement is still noted. */
+  async tellReplaced(id: string): Promise<void> {
+    await this.#addOwn({ kind: 'replaced', id });
+  }
+
+  /** Adds an event that this gateway needs not apply, because it tells what the gateway itself does. */
+  async #addOwn(event: Event): Promise<number | undefined> {
+    const position = await this.#add(event);
+    // Without another event in between, there is nothing to read before it.
+    if (position !== undefined && position === this.position + 1) this.#position = position;
+    return position;
+  }
+
+  async #add(event: Event): Promise<number | undefined> {
+    try {
+      return await this.#deps.stream.add(textOf(event));
+    } catch (error) {
+      this.#failure = String(error);
+      return undefined;
+    }
+  }
+
+  #tellLater(change: MadeChange): void {
+    if (this.#untold.length === 0)
+      this.#deps.log.warn('cannot tell the other gateways of a change yet', { reason: this.#failure });
+    this.#untold.push(change);
+  }
+
+  async #run(stop: AbortSignal): Promise<void> {
+    for (;;) {
+      await this.#deps.clock.sleep(this.#deps.everyMs, stop);
+      await this.#tellUntold();
+      await this.catchUp();
+    }
+  }
+
+  async #tellUntold(): Promise<void> {
+    if (this.#untold.length > UNTOLD_MAX && (await this.#add({ kind: 'reset' })) !== undefined)
+      this.#untold.length = 0;
+    for (let change = this.#untold[0]; change; change = this.#untold[0]) {
+      // The order does not matter: a gateway that reads an unknown outcome asks the service.
+      if ((await this.#add({ kind: 'change', since: 0, ...change })) === undefined) return;
+      this.#untold.shift();
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { stream, freshness, clock } = this.#deps;
+    try {
+      for (let isBehind = true; isBehind; ) {
+        const page = await waitAtMost(clock, READ_MS_MAX, stream.after(this.#position), () => {
+          throw new Error(`no answer within ${READ_MS_MAX / 1000} s`);
+        });
+        if (this.#position === undefined || page.isLost) {
+          this.#listener?.reset();
+          this.#recent.forget(page.end);
+          this.#position = page.end;
+        } else for (const event of page.events) await this.#apply(event);
+        isBehind = this.#position < page.end;
+        if (page.isFeedUp) freshness.up();
+        else freshness.down();
+      }
+      if (freshness.isAlive) freshness.heard();
+    } catch {
+      // The connection has logged that Redis is away.
+      freshness.down();
+    }
+  }
+
+  async #apply({ position, gateway, text }: StreamEvent): Promise<void> {
+    const { stream, clock } = this.#deps;
+    const [listener, replacements] = [this.#listener, this.#replacements];
+    if (!listener || !replacements) throw new Error('the change stream is read before its start');
+    const event: Event = JSON.parse(text); // as `textOf` made it
+    if (event.kind === 'reset') listener.reset();
+    else if (event.kind === 'feed') {
+      await listener.apply(event.changes, { doubted: event.isDoubted });
+      if (event.ageMs !== undefined) listener.reached(instantIn(clock, -event.ageMs));
+    } else if (gateway !== stream.gateway) {
+      if (event.kind === 'time') listener.adorn(event.entry);
+      else if (event.kind === 'replacing') replacements.begin(event.id, event.path);
+      else if (event.kind === 'replaced') replacements.end(event.id);
+      else {
+        listener.applyOther(event, { isCertain: !this.#recent.meets(event, event.since) });
+        this.#recent.add(position, event);
+      }
+    }
+    // An event that could not be applied is read again.
+    this.#position = position;
+  }
+}
+
+/** Returns the text of an event with the changes that the service's feed has reported. */
+export function feedEventText(
+  changes: readonly Change[],
+  how: { readonly isDoubted: boolean; readonly ageMs?: number },
+): string {
+  return textOf({ kind: 'feed', changes, ...how });
+}
+
+function textOf(event: Event): string {
+  const text = JSON.stringify(event);
+  return text.length <= EVENT_LENGTH_MAX ? text : RESET_EVENT_TEXT;
+}
+
+function withoutOutcomes({ places, madeMs }: MadeChange): MadeChange {
+  return { places: places.map(({ path, isTree }) => ({ path, isTree })), isNew: false, madeMs };
+}
+
+interface RecentPlace {
+  readonly position: number;
+  readonly key: string;
+  readonly isTree: boolean;
+}
+
+/** The latest changes, to find those that were made at the same time at the same place. */
+class RecentChanges {
+  #places: RecentPlace[] = [];
+  /** Changes up to this position are not known any more. */
+  #forgotten = 0;
+
+  add(position: number, { places }: MadeChange): void {
+    for (const { path, isTree } of places) this.#places.push({ position, key: keyOf(path), isTree });
+    if (this.#places.length <= 2 * RECENT_MAX) return;
+    const dropped = this.#places.splice(0, this.#places.length - RECENT_MAX);
+    this.#forgotten = largest([this.#forgotten, ...dropped.map((place) => place.position)]);
+  }
+
+  /** Whether a change that began after `since` was read may have met another one. */
+  meets({ places }: MadeChange, since: number): boolean {
+    if (since < this.#forgotten) return true;
+    return places.some(({ path, isTree }) => {
+      const key = keyOf(path);
+      return this.#places.some(
+        (recent) =>
+          recent.position > since &&
+          (recent.key === key ||
+            (isTree && isKeyWithin(recent.key, key)) ||
+            (recent.isTree && isKeyWithin(key, recent.key))),
+      );
+    });
+  }
+
+  /** Forgets all changes up to `position`. */
+  forget(position: number): void {
+    this.#places = [];
+    this.#forgotten = position;
+  }
+}

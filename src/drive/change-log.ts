@@ -1,0 +1,187 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { isApiFailure } from '../api/errors.ts';
+import type { Change, Page, Remote } from '../api/remote.ts';
+import { isWithin, keyOf, type Path } from '../util/path.ts';
+import type { ChangeFeed } from './cache/change-feed.ts';
+import type { MetadataCache } from './cache/metadata-cache.ts';
+import { fileErrorOf } from './errors.ts';
+import type { ChangeLog, LoggedChanges } from './files.ts';
+import type { LocalFiles } from './local-files.ts';
+import { isWithinWaiting } from './names.ts';
+import type { Placeholders } from './placeholders.ts';
+
+interface ChangeLogDeps {
+  readonly remote: Pick<Remote, 'latestCursor' | 'changesSince'>;
+  readonly feed: Pick<ChangeFeed, 'readAll'>;
+  readonly metadata: Pick<MetadataCache, 'ownChangesEnded'>;
+  readonly localFiles: Pick<LocalFiles, 'owns' | 'within'>;
+  readonly placeholders: Pick<Placeholders, 'within'>;
+  /** Returns the revisions of the pending writes below a folder, by path. */
+  readonly pendingBelow: (folder: Path) => ReadonlyMap<Path, string>;
+  /** The drive's secret, 32 bytes. */
+  readonly secret: () => Promise<Uint8Array>;
+}
+
+/** Maximum number of changed paths in one answer. After more changes a position is not valid any more. */
+const CHANGED_MAX = 200_000;
+
+/** Maximum number of pages of changes. Each has up to 2,000 changes, or none. */
+const PAGES_MAX = 1_000;
+
+/** Creates the log of a drive's changes on the cursors of the service. */
+export function createChangeLog(deps: ChangeLogDeps): ChangeLog {
+  const { remote, feed, metadata, localFiles, placeholders, pendingBelow } = deps;
+  const positions = new Positions(deps.secret);
+
+  /**
+   * Resolves when reads show all that the service has reported: the cache knows the changes of others, and the changes of
+   * davgate, during which it may still show what was before, have ended.
+   */
+  const settled = async (signal: AbortSignal) => {
+    await feed.readAll(signal);
+    await metadata.ownChangesEnded(signal);
+  };
+
+  const isShown = (path: Path) => !isWithinWaiting(path) && !localFiles.owns(path);
+
+  const pageAfter = async (cursor: string, signal: AbortSignal): Promise<Page | undefined> => {
+    try {
+      return await remote.changesSince(cursor, signal);
+    } catch (error) {
+      // `bad-request`: the service never issued it, for example since it was restored from an older backup.
+      if (isApiFailure(error, 'reset', 'bad-request')) return undefined;
+      throw error;
+    }
+  };
+
+  /** Returns `undefined` for a cursor that the service does not know any more, and after too many changes. */
+  const read = async (
+    folder: Path,
+    from: string,
+    signal: AbortSignal,
+  ): Promise<(Omit<LoggedChanges, 'position'> & { readonly cursor: string }) | undefined> => {
+    const changes = new ChangedPaths(folder, isShown);
+    let cursor = from;
+    for (let pages = 0; pages < PAGES_MAX; pages++) {
+      const page = await pageAfter(cursor, signal);
+      if (!page) return undefined;
+      for (const change of page.changes) changes.add(change);
+      if (changes.hasLostFolder || changes.size > CHANGED_MAX) return undefined;
+      cursor = page.cursor;
+      if (!page.hasMore) return { ...changes.all(), cursor };
+    }
+    return undefined;
+  };
+
+  return {
+    async position(folder, signal) {
+      try {
+        const cursor = await remote.latestCursor(signal);
+        await settled(signal);
+        return await positions.seal(folder, cursor);
+      } catch (error) {
+        throw fileErrorOf(error, folder);
+      }
+    },
+    async since(folder, position, signal) {
+      const from = await positions.open(folder, position);
+      if (from === undefined) return undefined;
+      try {
+        const found = await read(folder, from, signal);
+        if (!found) return undefined;
+        await settled(signal);
+        const { cursor, ...changes } = found;
+        return { ...changes, position: await positions.seal(folder, cursor) };
+      } catch (error) {
+        throw fileErrorOf(error, folder);
+      }
+    },
+    async unlogged(folder) {
+      const [local, empty] = await Promise.all([localFiles.within(folder), placeholders.within(folder)]);
+      const revisions = new Map([...empty, ...local].map(({ path, rev }) => [path, rev]));
+      for (const [path, rev] of pendingBelow(folder)) revisions.set(path, rev);
+      revisions.delete(folder);
+      return revisions;
+    },
+  };
+}
+
+/** The changed paths below a folder, by key. */
+class ChangedPaths {
+  readonly #changed = new Map<string, Path>();
+  readonly #deleted = new Set<string>();
+  /** Whether the folder itself was deleted or replaced, whatever is there now: what it contained is unknown. */
+  hasLostFolder = false;
+
+  constructor(
+    private readonly folder: Path,
+    private readonly isShown: (path: Path) => boolean,
+  ) {}
+
+  get size(): number {
+    return this.#changed.size;
+  }
+
+  add(change: Change): void {
+    const path = change.kind === 'put' ? change.entry.path : change.path;
+    const leavesNothing = change.kind === 'deleted' || change.entry.kind === 'file';
+    if (leavesNothing && isWithin(this.folder, path)) this.hasLostFolder = true;
+    if (isWithin(this.folder, path) || !isWithin(path, this.folder) || !this.isShown(path)) return;
+    const key = keyOf(path);
+    this.#changed.set(key, path);
+    if (change.kind === 'deleted') this.#deleted.add(key);
+  }
+
+  all(): Pick<LoggedChanges, 'changed' | 'deleted'> {
+    const deleted = [...this.#deleted].flatMap((key) => this.#changed.get(key) ?? []);
+    return { changed: [...this.#changed.values()], deleted };
+  }
+}
+
+const CIPHER = 'aes-256-gcm';
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * The positions that clients keep: cursors of the service, encrypted, because a cursor may contain the path of the drive's
+ * root, and bound to a folder.
+ */
+class Positions {
+  #key: Promise<Uint8Array> | undefined;
+
+  constructor(private readonly secret: () => Promise<Uint8Array>) {}
+
+  async seal(folder: Path, cursor: string): Promise<string> {
+    const iv = randomBytes(IV_BYTES);
+    const cipher = createCipheriv(CIPHER, await this.#secretKey(), iv).setAAD(Buffer.from(keyOf(folder)));
+    const text = Buffer.concat([cipher.update(cursor), cipher.final()]);
+    return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url');
+  }
+
+  /** Returns the cursor; `undefined` for a position of another drive or folder, and for any other text. */
+  async open(folder: Path, position: string): Promise<string | undefined> {
+    const bytes = Buffer.from(position, 'base64url');
+    if (bytes.length < IV_BYTES + TAG_BYTES) return undefined;
+    const [iv, tag] = [bytes.subarray(0, IV_BYTES), bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)];
+    const decipher = createDecipheriv(CIPHER, await this.#secretKey(), iv, { authTagLength: TAG_BYTES })
+      .setAAD(Buffer.from(keyOf(folder)))
+      .setAuthTag(tag);
+    try {
+      return Buffer.concat([
+        decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)),
+        decipher.final(),
+      ]).toString();
+    } catch {
+      return undefined;
+    }
+  }
+
+  #secretKey(): Promise<Uint8Array> {
+    // A failure is not kept.
+    this.#key ??= this.secret().catch((error) => {
+      this.#key = undefined;
+      throw error;
+    });
+    return this.#key;
+  }
+}

@@ -1,0 +1,86 @@
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
+import {
+  ENTRIES_KEPT_MAX,
+  entriesOf,
+  JOB_KEPT_MS,
+  type Job,
+  type JobResult,
+  type JobRows,
+  type JobState,
+} from '../../jobs/job-rows.ts';
+import { RENEW_LEASE } from './nodes.ts';
+
+interface Row {
+  /** `null`: no result has been stored. */
+  readonly endedMs: number | null;
+  /** JSON; `null` for a job that failed. */
+  readonly result: string | null;
+  /** End of the lease of the job's node; `null` for one that is forgotten. */
+  readonly untilMs: number | null;
+}
+
+interface End {
+  readonly id: string;
+  readonly endedMs: number;
+  readonly entries: number;
+  readonly result: string | null;
+}
+
+/** Returns the jobs in a database. */
+export function jobRowsIn(database: SqliteDatabase): JobRows {
+  const renew = database.prepare<[node: string, untilMs: number]>(RENEW_LEASE);
+  const insert = database.prepare<[Job & { readonly node: string }]>(
+    `INSERT INTO jobs (job_id, account_id, app_key, kind, node_id) VALUES (@id, @account, @app, @kind, @node)`,
+  );
+  const update = database.prepare<[End]>(
+    `UPDATE jobs SET ended_ms = @endedMs, result = @result,
+       entries_so_far = (SELECT coalesce(max(entries_so_far), 0) FROM jobs) + @entries
+     WHERE job_id = @id AND ended_ms IS NULL`,
+  );
+  const dropOldest = database.prepare<[number]>(
+    'DELETE FROM jobs WHERE entries_so_far <= (SELECT max(entries_so_far) FROM jobs) - ?',
+  );
+  const select = database.prepare<[Job], Row>(
+    `SELECT ended_ms AS endedMs, result, until_ms AS untilMs FROM jobs LEFT JOIN nodes USING (node_id)
+     WHERE job_id = @id AND account_id = @account AND app_key = @app AND kind = @kind`,
+  );
+  const forget = database.prepare<{ before: number; limit: number }>(
+    `DELETE FROM jobs WHERE sequence IN (
+       SELECT sequence FROM jobs WHERE ended_ms <= @before
+       UNION ALL
+       SELECT sequence FROM jobs LEFT JOIN nodes USING (node_id)
+       WHERE ended_ms IS NULL AND coalesce(until_ms, 0) <= @before
+       LIMIT @limit)`,
+  );
+  const add = database.transaction((job: Job, node: string, untilMs: number) => {
+    renew.run(node, untilMs);
+    insert.run({ ...job, node });
+  });
+  const end = database.transaction((ended: End) => {
+    if (update.run(ended).changes === 0) return false;
+    dropOldest.run(ENTRIES_KEPT_MAX);
+    return true;
+  });
+  return {
+    async add(job, node, untilMs) {
+      add.immediate(job, node, untilMs);
+    },
+    async end(id, endedMs, result) {
+      const text = result === 'failed' ? null : JSON.stringify(result);
+      return end.immediate({ id, endedMs, entries: entriesOf(result), result: text });
+    },
+    async find(nowMs, job) {
+      const row = select.get(job);
+      return row && stateOf(row, nowMs);
+    },
+    forgetOld: async (nowMs, limit) => forget.run({ before: nowMs - JOB_KEPT_MS, limit }).changes,
+  };
+}
+
+function stateOf({ endedMs, result, untilMs }: Row, nowMs: number): JobState | undefined {
+  const overMs = endedMs ?? untilMs ?? Number.NEGATIVE_INFINITY;
+  if (overMs <= nowMs - JOB_KEPT_MS) return undefined;
+  if (endedMs === null) return overMs > nowMs ? 'in-progress' : 'failed';
+  // A cast, because only `end` writes this column.
+  return result === null ? 'failed' : (JSON.parse(result) as JobResult);
+}

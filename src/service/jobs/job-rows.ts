@@ -1,0 +1,42 @@
+import type { FileMetadata } from '../../wire/files.ts';
+
+/** The result of a finished job, as the function that checks it returns it: a union with its tag. */
+export type JobResult =
+  | { readonly '.tag': 'complete'; readonly entries: readonly object[] }
+  | (FileMetadata & { readonly '.tag': 'complete' })
+  | { readonly '.tag': 'failed'; readonly failed: object };
+
+/** `failed`: the job ended without a result, so that some of its changes may have been made. */
+export type JobState = JobResult | 'in-progress' | 'failed';
+
+/** A job, and who may check it by which function. */
+export interface Job {
+  readonly id: string;
+  readonly account: string;
+  readonly app: string;
+  /** Names the function that may check it. */
+  readonly kind: string;
+}
+
+/** How long a job that has ended can be checked, in ms: a day. */
+export const JOB_KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** Maximum number of entries of stored results, some hundred megabytes; beyond it the oldest results are removed. */
+export const ENTRIES_KEPT_MAX = 250_000;
+
+/** The jobs of all processes. A job has failed if the lease of its process ends before its result is stored. */
+export interface JobRows {
+  /** Adds a job that runs in the process `node`, and extends the lease of the process. */
+  add(job: Job, node: string, untilMs: number): Promise<void>;
+  /** Stores the result of a running job. Returns whether there is such a job. */
+  end(id: string, endedMs: number, result: JobResult | 'failed'): Promise<boolean>;
+  /** Returns `undefined` unless there is exactly this job and it can still be checked. */
+  find(nowMs: number, job: Job): Promise<JobState | undefined>;
+  /** Forgets up to `limit` jobs that can no longer be checked. Returns how many. */
+  forgetOld(nowMs: number, limit: number): Promise<number>;
+}
+
+/** Returns how many entries a result counts for. */
+export function entriesOf(result: JobResult | 'failed'): number {
+  return typeof result === 'object' && 'entries' in result ? Math.max(1, result.entries.length) : 1;
+}

@@ -1,0 +1,240 @@
+import { createHash } from 'node:crypto';
+import type { ByteRange } from '../../../util/ranges.ts';
+import { DamagedBlockError } from '../errors.ts';
+import { type BlockPlace, hashIn, LostBlockError } from './block-place.ts';
+import type { IncomingFile, IncomingFiles } from './incoming-files.ts';
+import { haveChecksums, piecesAround } from './piece-checksums.ts';
+
+/** The hash and size of a block, and its name in its place. */
+export interface KnownBlock {
+  readonly hash: Buffer;
+  readonly sizeBytes: number;
+  readonly name: string;
+}
+
+/** What the database knows of blocks. */
+interface KnownNames {
+  /** Whether the database is closed. `nameOf` cannot be called then. */
+  readonly isClosed: boolean;
+  /** Returns the name of a block that the database references, and which is durable; `undefined` for another. */
+  nameOf(hash: Buffer): string | undefined;
+}
+
+/** Where blocks are. */
+export interface BlockPlaces {
+  readonly incoming: IncomingFiles;
+  /** The data directory's own folder. */
+  readonly folder: BlockPlace;
+  /** A bucket for all new blocks. Those that the folder has already stay there. */
+  readonly bucket?: BlockPlace | undefined;
+}
+
+interface Pin {
+  readonly name: string;
+  count: number;
+  /** Whether the block has been kept since it was pinned. */
+  isKept: boolean;
+}
+
+/**
+ * The blocks that are not in the database. A block appears in its place complete or not at all. Every user of a block
+ * pins its hash: a pinned block is not removed, whatever the database says. Changes of one hash's block run one after
+ * another (`#busy`), so a removal never meets a new arrival.
+ */
+export class BlockStore {
+  readonly #pins = new Map<string, Pin>();
+  readonly #busy = new Map<string, Promise<unknown>>();
+  /** Hashes found damaged since the start; the next upload of the same bytes replaces the block. */
+  readonly #damaged = new Set<string>();
+  /** Whether an unneeded block may have stayed. All blocks then have to be examined. */
+  hasLeftovers = false;
+
+  constructor(
+    private readonly places: BlockPlaces,
+    private readonly known: KnownNames,
+  ) {}
+
+  /** Makes all places ready. */
+  async prepare(): Promise<void> {
+    const { incoming, folder, bucket } = this.places;
+    await incoming.prepare();
+    await folder.prepare();
+    await bucket?.prepare();
+  }
+
+  /** Yields the names of all blocks, perhaps among others. */
+  async *names(): AsyncIterable<string> {
+    const { folder, bucket } = this.places;
+    yield* folder.names();
+    if (bucket) yield* bucket.names();
+  }
+
+  /** Ends the use of the places. */
+  async close(): Promise<void> {
+    await this.places.bucket?.close();
+  }
+
+  /**
+   * Protects a block, present or future, from removal until `unpin` is called as often. Returns the name that it has, or will
+   * have.
+   */
+  pin(hash: Buffer): string {
+    const hex = hash.toString('hex');
+    const pin = this.#pins.get(hex) ?? { name: this.#nameFor(hash, hex), count: 0, isKept: false };
+    pin.count += 1;
+    this.#pins.set(hex, pin);
+    return pin.name;
+  }
+
+  #nameFor(hash: Buffer, hex: string): string {
+    const { folder, bucket = folder } = this.places;
+    return (this.known.isClosed ? undefined : this.known.nameOf(hash)) ?? bucket.newName(hex);
+  }
+
+  unpin(hash: Buffer): void {
+    const hex = hash.toString('hex');
+    const pin = this.#pins.get(hex);
+    if (!pin) return;
+    pin.count -= 1;
+    if (pin.count === 0) this.#pins.delete(hex);
+  }
+
+  /** Whether an upload is under way. */
+  get hasPins(): boolean {
+    return this.#pins.size > 0;
+  }
+
+  /** Creates a file for an incoming block. */
+  createIncoming(): Promise<IncomingFile> {
+    return this.places.incoming.create();
+  }
+
+  /** Closes and removes an incomplete file. May be called twice. */
+  dropIncoming(incoming: IncomingFile): Promise<void> {
+    return this.places.incoming.drop(incoming);
+  }
+
+  /** Makes `incoming` the block of `hash`, which the caller has pinned. It is durable after the next `sync`. */
+  async keep(hash: Buffer, incoming: IncomingFile): Promise<void> {
+    const hex = hash.toString('hex');
+    await this.#alone(hex, async () => {
+      const pin = this.#pins.get(hex);
+      if (!pin || this.#isWhole(hash, hex, pin)) return await this.dropIncoming(incoming);
+      const { folder, bucket } = this.places;
+      const place = this.#placeOf(pin.name);
+      try {
+        await place.keep(pin.name, incoming);
+        // `sync` is for new blocks, and this one replaces a damaged one.
+        if (bucket && place === folder) await folder.sync();
+      } catch (failure) {
+        // A bucket may have it nevertheless, or get it later.
+        if (place === bucket) this.hasLeftovers = true;
+        await this.dropIncoming(incoming);
+        throw failure;
+      }
+      pin.isKept = true;
+      this.#damaged.delete(hex);
+    });
+  }
+
+  /** Returns whether the block exists already; the new one is equal then and need not be made durable. */
+  #isWhole(hash: Buffer, hex: string, { name, isKept }: Pin): boolean {
+    if (isKept || this.known.isClosed) return true;
+    return this.known.nameOf(hash) === name && !this.#damaged.has(hex);
+  }
+
+  /** Makes durable what was kept before the call. */
+  sync(): Promise<void> {
+    const { folder, bucket = folder } = this.places;
+    return bucket.sync();
+  }
+
+  /** Returns the verified bytes of a block, in `into` if given. Throws `DamagedBlockError`. */
+  read(block: KnownBlock, into?: Buffer): Promise<Buffer> {
+    return this.#checked(block, async (place) =>
+      verified(block, await place.read(block.name, block.sizeBytes, into)),
+    );
+  }
+
+  /** Returns a part of a block, verified by the block's `checksums`. Throws `DamagedBlockError`. */
+  readPart(block: KnownBlock, part: ByteRange, checksums: Buffer): Promise<Buffer> {
+    return this.#checked(block, async (place) => {
+      const hex = block.hash.toString('hex');
+      const { start, end } = piecesAround(part, block.sizeBytes);
+      const bytes = await place.read(block.name, end - start, undefined, start);
+      if (bytes.length !== end - start) throw new DamagedBlockError(hex, 'it is too short');
+      if (!haveChecksums(bytes, start, checksums)) throw new DamagedBlockError(hex, 'its bytes have changed');
+      return bytes.subarray(part.start - start, part.end - start);
+    });
+  }
+
+  /** Reads a block. One that is found damaged is replaced by the next upload of the same bytes. */
+  async #checked({ hash, name }: KnownBlock, read: (place: BlockPlace) => Promise<Buffer>): Promise<Buffer> {
+    const place = this.#placeOf(name);
+    const hex = hash.toString('hex');
+    try {
+      return await read(place).catch((failure: unknown) => {
+        // On their way from a bucket bytes can change.
+        if (!(failure instanceof DamagedBlockError) || place === this.places.folder) throw failure;
+        return read(place);
+      });
+    } catch (failure) {
+      const isLost = failure instanceof LostBlockError;
+      if (!isLost && !(failure instanceof DamagedBlockError)) throw failure;
+      this.#damaged.add(hex);
+      throw isLost ? new DamagedBlockError(hex, failure.message) : failure;
+    }
+  }
+
+  /** Returns where the block with this name is or will be. Throws `DamagedBlockError` if it is in a bucket that is not there. */
+  #placeOf(name: string): BlockPlace {
+    const { folder, bucket } = this.places;
+    const hash = hashIn(name) ?? name;
+    if (name === hash) return folder;
+    if (!bucket) throw new DamagedBlockError(hash, 'it is in a bucket, which was not given');
+    return bucket;
+  }
+
+  /** Returns whether the database or a pin references the block with this name. */
+  isNeeded(name: string): boolean {
+    const hash = hashIn(name);
+    if (hash === undefined || this.known.isClosed || this.#pins.get(hash)?.name === name) return true;
+    return this.known.nameOf(Buffer.from(hash, 'hex')) === name;
+  }
+
+  /** Removes the block with this name unless the database or a pin references it. */
+  async remove(name: string): Promise<void> {
+    await this.#alone(hashIn(name) ?? name, async () => {
+      if (!this.isNeeded(name)) await this.#placeOf(name).remove(name);
+    });
+  }
+
+  /** Like `remove`, but a failure is left to the next round of housekeeping. */
+  async discard(name: string): Promise<void> {
+    await this.remove(name).catch(() => {
+      this.hasLeftovers = true;
+    });
+  }
+
+  /** Runs `change` alone among the changes of this hash's block. */
+  async #alone(hash: string, change: () => Promise<void>): Promise<void> {
+    const before = this.#busy.get(hash) ?? Promise.resolve();
+    const run = before.then(change, change);
+    this.#busy.set(hash, run);
+    try {
+      await run;
+    } finally {
+      if (this.#busy.get(hash) === run) this.#busy.delete(hash);
+    }
+  }
+}
+
+/** Returns `bytes` if they are the block's. Throws `DamagedBlockError` otherwise. */
+export function verified(block: Pick<KnownBlock, 'hash' | 'sizeBytes'>, bytes: Buffer): Buffer {
+  const hex = block.hash.toString('hex');
+  if (bytes.length !== block.sizeBytes)
+    throw new DamagedBlockError(hex, `it has ${bytes.length} bytes instead of ${block.sizeBytes}`);
+  if (!createHash('sha256').update(bytes).digest().equals(block.hash))
+    throw new DamagedBlockError(hex, 'its bytes have changed');
+  return bytes;
+}

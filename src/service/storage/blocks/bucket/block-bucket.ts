@@ -1,0 +1,95 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import PQueue from 'p-queue';
+import { type BlockPlace, hashIn, LostBlockError } from '../block-place.ts';
+import type { IncomingFiles } from '../incoming-files.ts';
+import { Bucket } from './bucket.ts';
+import { type BucketAccess, bucketText } from './bucket-address.ts';
+import { BucketError } from './bucket-error.ts';
+
+/** Blocks that are sent at the same time; each is in memory meanwhile. */
+const SENT_AT_ONCE = 8;
+
+/** The object that says which service has its blocks in a folder of a bucket. */
+const OWNER = 'owner';
+
+/** Bytes of a name that make it a new one. */
+const NAME_BYTES = 8;
+
+/** What the bucket of a service is opened with. */
+interface BlockBucketParts {
+  readonly access: BucketAccess;
+  /** The service's own folder in the bucket: two services never meet in one. */
+  readonly directoryTag: string;
+  /** Whether the service has blocks in a bucket already. */
+  readonly hasBlocks: boolean;
+  readonly incoming: IncomingFiles;
+}
+
+/**
+ * Returns the blocks of a service in a bucket. A name is used once: a removal or an upload whose answer was lost, and which
+ * takes place later, meets no other block.
+ */
+export function blockBucket({ access, directoryTag, hasBlocks, incoming }: BlockBucketParts): BlockPlace {
+  const bucket = new Bucket(access);
+  const folder = `${access.address.prefix}${directoryTag}/`;
+  const sending = new PQueue({ concurrency: SENT_AT_ONCE });
+
+  /** Throws `BucketError` if the blocks that the service has are not in this bucket. */
+  async function claim(): Promise<void> {
+    const owner = await bucket.get(`${folder}${OWNER}`, Buffer.alloc(directoryTag.length + 1));
+    if (owner?.toString() === directoryTag) return;
+    if (hasBlocks)
+      throw new BucketError(
+        `${bucketText(access.address)} does not have the blocks of this service: give the bucket and folder that it had, or copy them there first`,
+      );
+    await put(OWNER, Buffer.from(directoryTag));
+  }
+
+  /** Throws `BucketError` if the login does not suffice. */
+  async function tryOut(): Promise<void> {
+    const name = `trial-${randomBytes(NAME_BYTES).toString('hex')}`;
+    await put(name, Buffer.from(name));
+    const found = await bucket.get(`${folder}${name}`, Buffer.alloc(name.length));
+    // A listing may show it later.
+    for await (const _ of bucket.keys(`${folder}trial-`));
+    await bucket.remove(`${folder}${name}`);
+    if (found?.toString() !== name)
+      throw new BucketError(`${bucketText(access.address)} does not show at once what was put there`);
+  }
+
+  const put = (name: string, bytes: Buffer) =>
+    bucket.put(`${folder}${name}`, bytes, createHash('sha256').update(bytes).digest('hex'));
+
+  return {
+    async prepare() {
+      try {
+        await claim();
+        await tryOut();
+      } catch (failure) {
+        await bucket.close();
+        throw failure;
+      }
+    },
+    newName: (hash) => `${hash}-${randomBytes(NAME_BYTES).toString('hex')}`,
+    keep: (name, file) =>
+      sending.add(async () => {
+        await file.file.close();
+        // The store refuses bytes that have changed on the way, and so since they arrived.
+        await bucket.put(`${folder}${name}`, await readFile(file.path), hashIn(name) ?? '');
+        await incoming.drop(file);
+      }),
+    // An answered put is durable.
+    sync: () => Promise.resolve(),
+    async read(name, sizeBytes, into = Buffer.allocUnsafeSlow(sizeBytes), start = 0) {
+      const bytes = await bucket.get(`${folder}${name}`, into.subarray(0, sizeBytes), start);
+      if (!bytes) throw new LostBlockError('its object is missing');
+      return bytes;
+    },
+    remove: (name) => bucket.remove(`${folder}${name}`),
+    async *names() {
+      for await (const key of bucket.keys(folder)) yield key.slice(folder.length);
+    },
+    close: () => bucket.close(),
+  };
+}

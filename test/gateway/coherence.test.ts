@@ -1,0 +1,212 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openRedisState } from '../../src/state/redis/state.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { silentLog } from '../../src/util/log.ts';
+import { effort, IS_LONG } from '../support/effort.ts';
+import { eventually, expectSoon } from '../support/eventually.ts';
+import { startGatedService } from '../support/gated-service.ts';
+import type { GatewayClient } from '../support/gateway.ts';
+import { type RedisGateways, startRedisGateways } from '../support/redis-gateways.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { put, rpc } from '../support/service-client.ts';
+
+// Several gateways on one Redis: what one has acknowledged, every other shows at once.
+
+let service: TestService;
+let gateways: RedisGateways;
+let one: GatewayClient;
+let other: GatewayClient;
+
+beforeEach(async () => {
+  service = await startTestService();
+  gateways = await startRedisGateways(service, 2);
+  [one, other] = gateways.clients as [GatewayClient, GatewayClient];
+});
+afterEach(async () => {
+  await gateways.close();
+  await service.close();
+});
+
+async function send(client: GatewayClient, method: string, path: string, headers = {}, text = '') {
+  const {
+    status,
+    headers: sent,
+    body,
+  } = await client.send(method, path, { headers, body: Buffer.from(text) });
+  return { status, etag: sent['etag'] as string | undefined, text: body.toString() };
+}
+
+const names = async (client: GatewayClient, folder = '/') => {
+  const { text } = await send(client, 'PROPFIND', folder, { depth: '1' });
+  return [...text.matchAll(/<D:href>([^<]*)/g)]
+    .map(([, href = '']) => href)
+    .filter((href) => href !== folder);
+};
+
+test('a file that one gateway has written is read, listed and changed at another at once', async () => {
+  await names(other);
+  for (let round = 0; round < (IS_LONG ? 1_000 : 40); round++) {
+    const path = `/f${round % 5}`;
+    const [writer, reader] = round % 2 === 0 ? [one, other] : [other, one];
+    const written = await send(writer, 'PUT', path, {}, `content ${round}`);
+    expect(written.status).toBe(round < 5 ? 201 : 204);
+    expect(await send(reader, 'GET', path)).toMatchObject({ status: 200, text: `content ${round}` });
+    expect(await names(reader)).toContain(path);
+    const changed = await send(reader, 'PUT', path, { 'if-match': written.etag ?? '' }, `changed ${round}`);
+    expect(changed.status).toBe(204);
+    expect((await send(writer, 'PUT', path, { 'if-match': written.etag ?? '' }, 'late')).status).toBe(412);
+    expect((await send(writer, 'GET', path)).text).toBe(`changed ${round}`);
+  }
+});
+
+test('folders and files that one gateway makes, moves, copies and deletes are so at another at once', async () => {
+  await names(other);
+  for (let round = 0; round < effort(8); round++) {
+    expect((await send(one, 'MKCOL', '/d')).status).toBe(201);
+    expect((await send(other, 'MKCOL', '/d')).status).toBe(405);
+    expect((await send(other, 'PUT', '/d/a', {}, 'a')).status).toBe(201);
+    expect(await names(one, '/d/')).toEqual(['/d/a']);
+    expect((await send(one, 'MOVE', '/d', { destination: '/e' })).status).toBe(201);
+    expect(await names(other)).toEqual(['/e/']);
+    expect((await send(other, 'GET', '/d/a')).status).toBe(404);
+    expect((await send(other, 'GET', '/e/a')).text).toBe('a');
+    expect((await send(other, 'COPY', '/e', { destination: '/f' })).status).toBe(201);
+    expect(await names(one, '/f/')).toEqual(['/f/a']);
+    expect((await send(one, 'DELETE', '/e')).status).toBe(204);
+    expect((await send(one, 'DELETE', '/f')).status).toBe(204);
+    expect(await names(other)).toEqual([]);
+    expect((await send(other, 'GET', '/f/a')).status).toBe(404);
+  }
+});
+
+test('a time that a client sets through one gateway is shown by another at once', async () => {
+  await send(one, 'PUT', '/a', {}, 'a');
+  await names(other);
+  const set =
+    '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><D:getlastmodified>Mon, 02 Jan 2006 15:04:05 GMT' +
+    '</D:getlastmodified></D:prop></D:set></D:propertyupdate>';
+  expect((await send(one, 'PROPPATCH', '/a', {}, set)).status).toBe(207);
+  expect((await send(other, 'PROPFIND', '/a', { depth: '0' })).text).toContain(
+    'Mon, 02 Jan 2006 15:04:05 GMT',
+  );
+});
+
+test('a change made elsewhere is shown by both gateways, and only one of them asks the service for changes', async () => {
+  await names(one);
+  await names(other);
+  await put(service, '/elsewhere', 'e');
+  await expectSoon(() => names(one)).toEqual(['/elsewhere']);
+  await expectSoon(() => names(other)).toEqual(['/elsewhere']);
+  await rpc(service, 'files/delete_v2', { path: '/elsewhere' });
+  await expectSoon(() => names(one)).toEqual([]);
+  await expectSoon(() => names(other)).toEqual([]);
+  expect(gateways.errors).toEqual([]);
+});
+
+/**
+ * Lets one gateway move or copy `/d` to `/e` at the moment in which the call `step` of another one, which replaces `/d/a` by a
+ * copy of `/new`, has not reached the service. Then calls `check` with both gateways.
+ */
+async function relocateBefore(
+  step: 'copy_v2' | 'delete_v2',
+  method: string,
+  check: (clients: readonly GatewayClient[]) => Promise<void>,
+): Promise<void> {
+  const gated = [await startGatedService(service.url), await startGatedService(service.url)] as const;
+  try {
+    await noteParallelCommits();
+    const [relocating, replacing] = [await gateways.add(gated[0].url), await gateways.add(gated[1].url)];
+    await send(one, 'MKCOL', '/d');
+    await send(one, 'PUT', '/d/a', {}, 'old');
+    await send(one, 'PUT', '/new', {}, 'new');
+    const relocation = gated[0].close(method === 'COPY' ? 'copy_v2' : 'move_v2');
+    const relocated = send(relocating, method, '/d', { destination: '/e' });
+    await relocation.reached;
+    const gate = gated[1].close(step);
+    const replaced = send(replacing, 'COPY', '/new', { destination: '/d/a' });
+    await gate.reached;
+    relocation.open();
+    expect((await relocated).status).toBe(201);
+    gate.open();
+    expect((await replaced).status).toBe(204);
+    await check([relocating, replacing]);
+  } finally {
+    for (const proxy of gated) await proxy.end();
+  }
+}
+
+test.each(['COPY', 'MOVE'])(
+  '%s of a folder in which another gateway replaces a file brings the old file along under its own name',
+  (method) =>
+    relocateBefore('copy_v2', method, async (clients) => {
+      expect(await untilNoneIsHidden()).toEqual(['/d/', '/d/a', '/e/', '/e/a', '/new']);
+      for (const client of [one, other, ...clients]) {
+        await expectSoon(() => names(client, '/e/')).toEqual(['/e/a']);
+        expect((await send(client, 'GET', '/e/a')).text).toBe('old');
+        expect((await send(client, 'GET', '/d/a')).text).toBe('new');
+      }
+    }),
+);
+
+test.each([
+  ['COPY', 'brings only the new file along', ['/d/', '/d/a', '/e/', '/e/a', '/new']],
+  ['MOVE', 'loses neither the old nor the new file', ['/e/', '/e/a', '/e/a (1)', '/new']],
+])(
+  '%s of a folder in which another gateway has just placed a file over an old one %s',
+  (method, _outcome, left) =>
+    relocateBefore('delete_v2', method, async () => {
+      expect(await untilNoneIsHidden()).toEqual(left);
+      expect((await send(one, 'GET', '/e/a')).text).toBe('new');
+    }),
+);
+
+/** Tells the gateways that they need not take turns, as they find out with time. */
+async function noteParallelCommits(): Promise<void> {
+  const { json } = await rpc(service, 'users/get_current_account', null);
+  const { account_id: id } = json as { readonly account_id: string };
+  const state = await openRedisState({ url: gateways.redis.url, clock: systemClock, log: silentLog });
+  await state.budget?.(id).learned('accepted');
+  await state.close();
+}
+
+/** Returns all paths at the service when none is hidden there any more. */
+function untilNoneIsHidden(): Promise<readonly string[]> {
+  return eventually(async () => {
+    const stored = await storedPaths();
+    expect(stored.filter((path) => path.includes('.davgate-waiting'))).toEqual([]);
+    return stored;
+  });
+}
+
+async function storedPaths(): Promise<readonly string[]> {
+  const { json } = await rpc(service, 'files/list_folder', { path: '', recursive: true });
+  const { entries } = json as { entries: readonly { path_display: string; '.tag': string }[] };
+  return entries.map((entry) => entry.path_display + (entry['.tag'] === 'folder' ? '/' : '')).sort();
+}
+
+test('random changes through two gateways and elsewhere leave both with what the service has', async () => {
+  const paths = ['/a', '/b', '/a/x', '/b/x', '/a/x/y'];
+  const any = <T>(some: readonly T[]): T => some[Math.floor(Math.random() * some.length)] as T;
+  for (let step = 0; step < effort(30); step++) {
+    const changes = Array.from({ length: 4 }, () => {
+      const [client, from, to] = [any([one, other]), any(paths), any(paths)];
+      return any([
+        () => send(client, 'PUT', from, {}, `${step}`),
+        () => send(client, 'MKCOL', from),
+        () => send(client, 'DELETE', from),
+        () => send(client, 'MOVE', from, { destination: to }),
+        () => send(client, 'COPY', from, { destination: to }),
+        () => rpc(service, 'files/delete_v2', { path: from }),
+        () => rpc(service, 'files/create_folder_v2', { path: from }),
+      ]);
+    });
+    await Promise.all(changes.map((change) => change()));
+    const stored = await untilNoneIsHidden();
+    for (const client of [one, other])
+      await expectSoon(async () => {
+        const { text } = await send(client, 'PROPFIND', '/', { depth: 'infinity' });
+        const hrefs = [...text.matchAll(/<D:href>([^<]*)/g)].map(([, href = '']) => href);
+        return hrefs.filter((href) => href !== '/').sort();
+      }).toEqual(stored);
+  }
+});

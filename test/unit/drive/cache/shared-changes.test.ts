@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { feedEventText, type MadeChange, SharedChanges } from '../../../../src/drive/cache/shared-changes.ts';
+import { Freshness } from '../../../../src/drive/cache/tree-cache.ts';
+import type { ChangeStream, StreamEvent } from '../../../../src/state/change-stream.ts';
+import { elapsedMs } from '../../../../src/util/clock.ts';
+import { silentLog } from '../../../../src/util/log.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { turn } from '../../../support/memory-drive.ts';
+import { at } from '../../../support/memory-remote.ts';
+
+// Two gateways on a stream in memory. What a gateway does is what its cache is told.
+
+class MemoryStream {
+  readonly events: StreamEvent[] = [];
+  isAway = false;
+  isHanging = false;
+  /** Number of the first events that are not there any more. */
+  trimmed = 0;
+
+  of(gateway: string): ChangeStream {
+    const unused = async () => {
+      throw new Error('not used');
+    };
+    return {
+      gateway,
+      feed: { takeTurn: unused, endTurn: unused, cursor: unused, add: unused },
+      add: async (text) => {
+        if (this.isAway) throw new Error('Redis is away');
+        this.events.push({ position: this.events.length + 1, gateway, text });
+        return this.events.length;
+      },
+      after: async (position) => {
+        if (this.isHanging) return new Promise(() => {});
+        if (this.isAway) throw new Error('Redis is away');
+        const end = this.events.length;
+        const isLost = position !== undefined && position < this.trimmed;
+        const events = position === undefined ? [] : this.events.slice(Math.max(position, this.trimmed));
+        return { events, end, isLost, isFeedUp: true };
+      },
+    };
+  }
+}
+
+interface Seen {
+  readonly told: string[];
+  readonly shared: SharedChanges;
+}
+
+/** Whether the caches cannot apply what the feed reports. */
+let isFailing = false;
+let clock: ManualClock;
+let stream: MemoryStream;
+let freshness: Freshness;
+let one: Seen;
+let other: Seen;
+
+async function start(gateway: string): Promise<Seen> {
+  const told: string[] = [];
+  freshness = new Freshness(clock, 10_000);
+  const deps = { stream: stream.of(gateway), freshness, clock, log: silentLog, everyMs: 1_000 };
+  const shared = new SharedChanges(deps);
+  await shared.start(
+    {
+      applyOther: ({ places }, { isCertain }) =>
+        void told.push(`${places.map(({ path }) => path)} ${isCertain ? 'certain' : 'unknown'}`),
+      async apply(changes) {
+        if (isFailing) throw new Error('Redis is away');
+        told.push(`feed ${changes.length}`);
+      },
+      adorn: ({ path }) => void told.push(`time ${path}`),
+      reached() {},
+      reset: () => void told.push('reset'),
+    },
+    { begin: (id) => void told.push(`replacing ${id}`), end: (id) => void told.push(`replaced ${id}`) },
+  );
+  told.length = 0;
+  return { told, shared };
+}
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  stream = new MemoryStream();
+  one = await start('one');
+  other = await start('other');
+});
+afterEach(() => clock.during(Promise.all([one.shared.close(), other.shared.close()])));
+
+const change = (path: string, isTree = false): MadeChange => ({
+  places: [{ path: at(path), isTree, outcome: 'absent' }],
+  isNew: false,
+  madeMs: 0,
+});
+
+test('a change is certain at both gateways when the second began after it had been read', async () => {
+  expect(await one.shared.tell(change('/a'), one.shared.position)).toBe(true);
+  await other.shared.catchUp();
+  expect(await other.shared.tell(change('/a'), other.shared.position)).toBe(true);
+  await one.shared.catchUp();
+  expect([one.told, other.told]).toEqual([['/a certain'], ['/a certain']]);
+});
+
+test.each([
+  ['the same path', change('/a'), change('/a'), false],
+  ['a path and the tree above it', change('/a/b'), change('/a', true), false],
+  ['a tree and a path below it', change('/a', true), change('/a/b'), false],
+  ['two names', change('/a'), change('/b'), true],
+  ['a folder itself and a path below it', change('/a'), change('/a/b'), true],
+])(
+  'changes of two gateways at the same time at %s have outcomes that are certain at both, or at neither',
+  async (_, first, second, isCertain) => {
+    const [before, after] = [one.shared.position, other.shared.position];
+    await one.shared.tell(first, before);
+    await other.shared.tell(second, after);
+    await Promise.all([one.shared.catchUp(), other.shared.catchUp()]);
+    const state = isCertain ? 'certain' : 'unknown';
+    expect(one.told).toEqual([`${second.places[0]?.path} ${state}`]);
+    expect(other.told).toEqual([`${first.places[0]?.path} ${state}`]);
+  },
+);
+
+test('a change that began long ago is uncertain, because what happened meanwhile is not remembered any more', async () => {
+  const since = one.shared.position;
+  for (let number = 0; number < 2_500; number++) await other.shared.tell(change(`/other-${number}`), number);
+  await one.shared.catchUp();
+  expect(await one.shared.tell(change('/a'), since)).toBe(false);
+});
+
+test('changes that one gateway makes one after the other are certain without a read in between', async () => {
+  for (let number = 0; number < 3; number++)
+    expect(await one.shared.tell(change('/a'), one.shared.position)).toBe(true);
+  await other.shared.catchUp();
+  expect(other.told).toEqual(['/a certain', '/a certain', '/a certain']);
+});
+
+test('a read that is asked for while another runs sees what was told in between', async () => {
+  const reads = [other.shared.catchUp()];
+  await one.shared.tell(change('/a'), one.shared.position);
+  reads.push(other.shared.catchUp());
+  await Promise.all(reads);
+  expect(other.told).toEqual(['/a certain']);
+});
+
+test('a gateway that has missed events drops everything', async () => {
+  await one.shared.tell(change('/a'), one.shared.position);
+  stream.trimmed = 1;
+  await other.shared.catchUp();
+  expect(other.told).toEqual(['reset']);
+  await one.shared.tell(change('/b'), one.shared.position);
+  await other.shared.catchUp();
+  expect(other.told).toEqual(['reset', '/b certain']);
+});
+
+test('a change that Redis was not told while it was away is told later, with an unknown outcome', async () => {
+  stream.isAway = true;
+  expect(await one.shared.tell(change('/a'), one.shared.position)).toBe(false);
+  await clock.advance(3_000);
+  stream.isAway = false;
+  await clock.advance(1_000);
+  await other.shared.catchUp();
+  expect(JSON.parse(stream.events[0]?.text ?? '').places).toEqual([{ path: '/a', isTree: false }]);
+  expect(other.told).toHaveLength(1);
+});
+
+test('requests wait at most 2 s for a Redis that hangs, and then use cached answers for a short time only', async () => {
+  stream.isHanging = true;
+  const begun = clock.instant();
+  const waiting = other.shared.catchUp();
+  await turn(5);
+  await clock.during(waiting);
+  expect(elapsedMs(clock, begun)).toBeLessThanOrEqual(2_000);
+  expect(freshness.isAlive).toBe(false);
+  stream.isHanging = false;
+  await one.shared.tell(change('/a'), one.shared.position);
+  await clock.during(other.shared.catchUp());
+  expect([other.told, freshness.isAlive]).toEqual([['/a certain'], true]);
+});
+
+test('a time that Redis was not told while it was away is told later as a change', async () => {
+  stream.isAway = true;
+  await one.shared.tellTime({ kind: 'folder', id: 'id:1', path: at('/a'), name: 'a' });
+  stream.isAway = false;
+  await clock.advance(1_000);
+  await other.shared.catchUp();
+  expect(other.told).toEqual(['/a certain']);
+});
+
+test('reports of the feed are applied by every gateway, and a report too large for Redis drops everything', async () => {
+  const deleted = (path: string) => ({ kind: 'deleted', path: at(path) }) as const;
+  await stream.of('one').add(feedEventText([deleted('/a')], { isDoubted: false }));
+  const many = Array.from({ length: 5_000 }, (_, index) => deleted(`/folder/${index}`));
+  await stream.of('one').add(feedEventText(many, { isDoubted: false }));
+  await Promise.all([one.shared.catchUp(), other.shared.catchUp()]);
+  expect([one.told, other.told]).toEqual([
+    ['feed 1', 'reset'],
+    ['feed 1', 'reset'],
+  ]);
+});
+
+test('a report of the feed that a gateway could not apply is applied by its next read', async () => {
+  isFailing = true;
+  await stream.of('one').add(feedEventText([], { isDoubted: false }));
+  await other.shared.catchUp();
+  expect(other.told).toEqual([]);
+  isFailing = false;
+  await other.shared.catchUp();
+  expect(other.told).toEqual(['feed 0']);
+});
+
+test('the times and replacements of a gateway are told to the others, and not to itself', async () => {
+  const entry = { kind: 'folder', id: 'id:1', path: at('/a'), name: 'a' } as const;
+  await one.shared.tellTime(entry);
+  await one.shared.tellReplacing('r1', at('/a'));
+  await one.shared.tellReplaced('r1');
+  await Promise.all([one.shared.catchUp(), other.shared.catchUp()]);
+  expect([one.told, other.told]).toEqual([[], ['time /a', 'replacing r1', 'replaced r1']]);
+});
