@@ -313,7 +313,7 @@ describe("rclone's Dropbox backend on the service", () => {
       for (const name of names) await writeFile(join(many, name), `content of ${name}`);
       const before = new Map(hosts.traffic.acceptedCalls);
       // On a busy machine a commit waits for its turn so long that the service refuses it, and rclone has to repeat it.
-      const flags = ['--dropbox-batch-mode', mode, '--transfers', '64', '--low-level-retries', '10'];
+      const flags = ['--dropbox-batch-mode', mode, '--transfers', '64'];
       await rclone.run('copy', many, `drive:many ${mode}`, ...flags);
       const calls = callsSince(before);
       await rclone.run('check', many, `drive:many ${mode}`);

@@ -68,18 +68,23 @@ export async function configureDropboxRclone(
     `chunk_size = ${partMib}M`,
     `token = ${JSON.stringify(token)}`,
   ];
-  return await configured(settings, environment);
+  // A service on a busy machine refuses a commit that has waited for a second, as the real one does.
+  return await configured(settings, environment, COMMIT_RETRIES);
 }
 
+/** Rclone's own number of retries of a call. */
+const COMMIT_RETRIES = 10;
+
+/** By default there are no retries, which would hide a wrong answer. */
 async function configured(
   settings: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  retries = 1,
 ): Promise<Rclone> {
   const home = await mkdtemp(join(tmpdir(), 'davgate-rclone-'));
   const config = join(home, 'rclone.conf');
   await writeFile(config, `[drive]\n${settings.join('\n')}\n`);
-  // No retries, which would hide a wrong answer.
-  const tries = ['--retries', '1', '--low-level-retries', '1'];
+  const tries = ['--retries', '1', '--low-level-retries', String(retries)];
   const common = ['--config', config, ...tries, '--cache-dir', join(home, 'vfs')];
   return {
     run: (...args) => succeed('rclone', [...common, ...args], { environment }),
