@@ -40,10 +40,10 @@ export function insufficientSpace(): StorageError {
   return new StorageError({ kind: 'write', tag: 'insufficient_space' });
 }
 
-/** Error codes of the file system and of SQLite for a full disk or an exhausted disk quota. */
-const OUT_OF_SPACE = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
+/** Error codes of the file system, of SQLite and of PostgreSQL for a full disk or an exhausted disk quota. */
+const OUT_OF_SPACE = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', '53100']);
 
-/** Returns whether a failure of the file system or of SQLite is a full disk. */
+/** Returns whether a failure of the file system or of a database is a full disk. */
 export function isOutOfSpace(failure: unknown): boolean {
   return OUT_OF_SPACE.has(codeOf(failure));
 }

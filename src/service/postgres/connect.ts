@@ -1,0 +1,73 @@
+import { Client, Pool, types } from 'pg';
+import type { Log } from '../../util/log.ts';
+import { PostgresError } from './errors.ts';
+
+/** Maximum number of connections of one process: ten processes fit into PostgreSQL's default of 100. */
+const CONNECTIONS_MAX = 9;
+
+/** How long a call waits for a connection, in ms: a new one, or one that other calls have. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** How long an unused connection is kept, in ms. */
+const IDLE_MS = 60_000;
+
+/**
+ * How long a statement waits for its answer, in ms, before its connection is given up. Measured here, because poolers
+ * like PgBouncer refuse connections that set `statement_timeout`.
+ */
+const QUERY_TIMEOUT_MS = 60_000;
+
+/**
+ * Opens connections to the database at `postgres://user:password@host:port/database`; the first call connects. The
+ * connections have no state of their own, so that a pooler may give each transaction another one. Throws
+ * `PostgresError` for an address that is none.
+ */
+export function openPool(url: string, log: Log): Pool {
+  if (!/^postgres(ql)?:\/\//.test(url)) throw notAnAddress();
+  const pool = new Pool({
+    connectionString: url,
+    max: CONNECTIONS_MAX,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: 'davgate',
+    types: { getTypeParser },
+  });
+  // A pool that is printed must not show the password.
+  Object.defineProperty(pool.options, 'connectionString', { enumerable: false });
+  const name = databaseName(pool);
+  // Without a listener, Node ends the process. The pool connects again at the next call.
+  pool.on('error', (error) =>
+    log.warn('a connection to the database failed', { name, error: error.message }),
+  );
+  return pool;
+}
+
+/** Returns the name of a pool's database for messages, without user and password. */
+export function databaseName(pool: Pool): string {
+  const { database = '', host, port } = clientOf(pool);
+  const place = host.startsWith('/') ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `the PostgreSQL database ${database} at ${place}`;
+}
+
+/** Returns a client that is not connected, to learn how the address and the environment are read together. */
+function clientOf(pool: Pool): Client {
+  try {
+    return new Client(pool.options);
+  } catch {
+    // Without a cause: it may have the password.
+    throw notAnAddress();
+  }
+}
+
+function notAnAddress(): PostgresError {
+  return new PostgresError(
+    'address',
+    'not the address of a PostgreSQL database: write postgres://user:password@host:port/database',
+  );
+}
+
+/** Like pg's own, with numbers for bigint: ours are counts, times in ms and sizes in bytes, all exact below 2⁵³. */
+const getTypeParser: typeof types.getTypeParser = (id, format) =>
+  id === types.builtins.INT8 ? Number : types.getTypeParser(id, format);
