@@ -40,3 +40,22 @@ export interface JobRows {
 export function entriesOf(result: JobResult | 'failed'): number {
   return typeof result === 'object' && 'entries' in result ? Math.max(1, result.entries.length) : 1;
 }
+
+/** A job as the drivers store it, with the lease of its process. */
+export interface StoredJob {
+  /** `null`: no result has been stored. */
+  readonly endedMs: number | null;
+  /** JSON; `null` for a job that failed. */
+  readonly result: string | null;
+  /** End of the lease of the job's process; `null` for one that is forgotten. */
+  readonly untilMs: number | null;
+}
+
+/** Returns the state of a stored job, or `undefined` if it can no longer be checked. */
+export function stateOf({ endedMs, result, untilMs }: StoredJob, nowMs: number): JobState | undefined {
+  const overMs = endedMs ?? untilMs ?? Number.NEGATIVE_INFINITY;
+  if (overMs <= nowMs - JOB_KEPT_MS) return undefined;
+  if (endedMs === null) return overMs > nowMs ? 'in-progress' : 'failed';
+  // A cast, because only `end` writes this column.
+  return result === null ? 'failed' : (JSON.parse(result) as JobResult);
+}

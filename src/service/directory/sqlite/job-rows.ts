@@ -4,20 +4,11 @@ import {
   entriesOf,
   JOB_KEPT_MS,
   type Job,
-  type JobResult,
   type JobRows,
-  type JobState,
+  type StoredJob,
+  stateOf,
 } from '../../jobs/job-rows.ts';
 import { RENEW_LEASE } from './nodes.ts';
-
-interface Row {
-  /** `null`: no result has been stored. */
-  readonly endedMs: number | null;
-  /** JSON; `null` for a job that failed. */
-  readonly result: string | null;
-  /** End of the lease of the job's node; `null` for one that is forgotten. */
-  readonly untilMs: number | null;
-}
 
 interface End {
   readonly id: string;
@@ -40,7 +31,7 @@ export function jobRowsIn(database: SqliteDatabase): JobRows {
   const dropOldest = database.prepare<[number]>(
     'DELETE FROM jobs WHERE entries_so_far <= (SELECT max(entries_so_far) FROM jobs) - ?',
   );
-  const select = database.prepare<[Job], Row>(
+  const select = database.prepare<[Job], StoredJob>(
     `SELECT ended_ms AS endedMs, result, until_ms AS untilMs FROM jobs LEFT JOIN nodes USING (node_id)
      WHERE job_id = @id AND account_id = @account AND app_key = @app AND kind = @kind`,
   );
@@ -75,12 +66,4 @@ export function jobRowsIn(database: SqliteDatabase): JobRows {
     },
     forgetOld: async (nowMs, limit) => forget.run({ before: nowMs - JOB_KEPT_MS, limit }).changes,
   };
-}
-
-function stateOf({ endedMs, result, untilMs }: Row, nowMs: number): JobState | undefined {
-  const overMs = endedMs ?? untilMs ?? Number.NEGATIVE_INFINITY;
-  if (overMs <= nowMs - JOB_KEPT_MS) return undefined;
-  if (endedMs === null) return overMs > nowMs ? 'in-progress' : 'failed';
-  // A cast, because only `end` writes this column.
-  return result === null ? 'failed' : (JSON.parse(result) as JobResult);
 }
