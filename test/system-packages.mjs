@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /**
@@ -35,6 +35,7 @@ const PACKAGES = [
   { name: 'unzip', program: 'unzip', project: 'integration' },
   { name: 'redis-server', program: 'redis-server', project: 'integration' },
   { name: 'redis-sentinel', program: 'redis-sentinel', project: 'integration' },
+  { name: 'postgresql', program: 'postgres', project: 'integration' },
   { name: 'ceph-mon', program: 'ceph-mon', project: 'clients', isLong: true },
   { name: 'ceph-osd', program: 'ceph-osd', project: 'clients', isLong: true },
   { name: 'radosgw', program: 'radosgw', project: 'clients', isLong: true },
@@ -45,9 +46,22 @@ const PACKAGES = [
   { name: 'swift-proxy', program: 'swift-proxy-server', project: 'clients', isLong: true },
 ];
 
+/** Debian's folder with one for each version of PostgreSQL, none of which is on the PATH. */
+const POSTGRESQL = '/usr/lib/postgresql';
+
+/** Returns the folders with the programs of PostgreSQL. */
+function postgresqlFolders() {
+  const versions = existsSync(POSTGRESQL) ? readdirSync(POSTGRESQL) : [];
+  return versions.map((version) => join(POSTGRESQL, version, 'bin'));
+}
+
 /** @param {string} program */
 function isInstalled(program) {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin', '/usr/libexec'];
+  const folders = [
+    ...(process.env.PATH ?? '').split(delimiter),
+    ...['/usr/sbin', '/sbin', '/usr/libexec'],
+    ...postgresqlFolders(),
+  ];
   return folders.some((folder) => folder !== '' && existsSync(join(folder, program)));
 }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eventually } from './eventually.ts';
+import { end } from './launched.ts';
 
 /** Length of the end of a daemon's output that an error shows, in characters. */
 const SHOWN = 4000;
@@ -60,7 +61,7 @@ export class Daemons {
     const running = [...this.#running.values()];
     this.#running.clear();
     this.#failures = [];
-    await Promise.all(running.map(end));
+    await Promise.all(running.map((child) => end(child)));
   }
 
   /** Ends all daemons, and removes their files. */
@@ -68,11 +69,4 @@ export class Daemons {
     await this.kill();
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
   }
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill('SIGKILL');
-  await ended;
 }

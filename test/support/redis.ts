@@ -1,6 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,8 @@ import { expect } from 'vitest';
 import type { Lock } from '../../src/state/locks.ts';
 import type { Certificate } from './certificate.ts';
 import { freePort } from './free-port.ts';
+import { end, launch } from './launched.ts';
+import { serverFolder } from './server-folder.ts';
 
 export interface TestRedis {
   readonly port: number;
@@ -35,15 +36,19 @@ export async function startRedis(
   settings: readonly string[] = [],
   certificate?: Certificate,
 ): Promise<TestRedis> {
-  const directory = await mkdtemp(join(await dataRoot(), 'davgate-redis-'));
+  const directory = await serverFolder('redis');
   const port = await freePort();
-  const launch = () =>
-    launchRedis('redis-server', READY, [
-      ...portSettings(port, certificate).flatMap(([name, value]) => [`--${name}`, value]),
-      ...['--bind', '127.0.0.1', '--dir', directory, '--save', ''],
-      ...['--appendonly', 'yes', '--appendfsync', 'always', ...settings],
-    ]);
-  let server = await launch();
+  const start = () =>
+    launch(
+      'redis-server',
+      [
+        ...portSettings(port, certificate).flatMap(([name, value]) => [`--${name}`, value]),
+        ...['--bind', '127.0.0.1', '--dir', directory, '--save', ''],
+        ...['--appendonly', 'yes', '--appendfsync', 'always', ...settings],
+      ],
+      READY,
+    );
+  let server = await start();
   return {
     port,
     certificate,
@@ -52,7 +57,7 @@ export async function startRedis(
     resume: () => void server.kill('SIGCONT'),
     kill: () => end(server),
     async start() {
-      server = await launch();
+      server = await start();
     },
     async close() {
       await end(server);
@@ -75,21 +80,6 @@ function portSettings(port: number, certificate?: Certificate): readonly (readon
   ];
 }
 
-const MEMORY = '/dev/shm';
-
-/**
- * Returns the folder for the files of Redis: in memory if there is room, where they outlive a killed process too. On a disk
- * that other tests keep busy a write may take longer than davgate waits.
- */
-async function dataRoot(): Promise<string> {
-  try {
-    const { bavail, bsize } = await statfs(MEMORY);
-    return bavail * bsize >= 1024 ** 3 ? MEMORY : tmpdir();
-  } catch {
-    return tmpdir(); // macOS has none
-  }
-}
-
 const READY = 'Ready to accept connections';
 
 /** Starts a real Sentinel that knows no primary yet. */
@@ -100,7 +90,7 @@ export async function startSentinel(certificate?: Certificate): Promise<TestSent
   // Sentinel keeps what it learns in its settings.
   const lines = [...portSettings(port, certificate), ['bind', '127.0.0.1'], ['dir', directory]];
   await writeFile(settings, lines.map((words) => `${words.join(' ')}\n`).join(''));
-  const server = await launchRedis('redis-sentinel', 'Sentinel ID is', [settings]);
+  const server = await launch('redis-sentinel', [settings], 'Sentinel ID is');
   return {
     port,
     certificate,
@@ -109,28 +99,6 @@ export async function startSentinel(certificate?: Certificate): Promise<TestSent
       await rm(directory, { recursive: true, force: true, maxRetries: 5 });
     },
   };
-}
-
-async function launchRedis(program: string, ready: string, args: readonly string[]): Promise<ChildProcess> {
-  const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  let output = '';
-  server.stdout.on('data', (chunk: Buffer) => {
-    output += chunk.toString();
-  });
-  const failed = once(server, 'exit').then(() => {
-    throw new Error(`${program} ended:\n${output}`);
-  });
-  // After the start, the test itself ends Redis.
-  failed.catch(() => {});
-  while (!output.includes(ready)) await Promise.race([once(server.stdout, 'data'), failed]);
-  return server;
-}
-
-async function end(server: ChildProcess): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return;
-  const ended = once(server, 'exit');
-  server.kill('SIGKILL');
-  await ended;
 }
 
 /** Sends a command to Redis on a new connection. Returns the answer. */
