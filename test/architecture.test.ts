@@ -33,6 +33,11 @@ const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file:
     pattern: /'undici[/']/,
     file: /^(api\/(http|undici-parts\.d)|service\/storage\/blocks\/bucket\/bucket)\.ts$/,
   },
+  {
+    what: 'connect to PostgreSQL',
+    pattern: /import \{[^}]*\b(Client|Pool)\b[^}]*\} from 'pg'/,
+    file: /^service\/postgres\/connect\.ts$/,
+  },
   { what: 'ask an OpenID Connect provider', pattern: /'openid-client'/, file: /^http\/oidc-provider\.ts$/ },
   {
     // `web-files` checks the address, which a user chooses. The others connect only to addresses of davgate's own, or of its settings.

@@ -98,11 +98,17 @@ export function accountsContract(driver: string, open: OpenTwice): void {
 
     test('concurrent changes of different fields are all kept', async () => {
       const opened = await open();
-      const { id } = await addAccount(opened.directory);
-      await raceOfAll(opened, ({ accounts }, index) =>
-        accounts.change(id, index < 8 ? { givenName: 'Given' } : { surname: 'Sur' }),
-      );
-      expect(await opened.directory.accounts.find(id)).toMatchObject({ givenName: 'Given', surname: 'Sur' });
+      const added = await addAccount(opened.directory);
+      const fields = {
+        givenName: 'Given',
+        surname: 'Sur',
+        mayDeletePermanently: true,
+        limitBytes: 7,
+        passwordHash: Buffer.from('hash'),
+      };
+      const changes = Object.entries(fields).map((field) => Object.fromEntries([field]));
+      await raceOfAll(opened, async ({ accounts }, index) => accounts.change(added.id, changes[index] ?? {}));
+      expect(await opened.directory.accounts.find(added.id)).toEqual({ ...added, ...fields });
     });
 
     test('members of a team share its space, and each has a folder of its own in it', async () => {

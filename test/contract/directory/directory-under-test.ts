@@ -14,7 +14,6 @@ export type OpenTwice = () => Promise<OpenedTwice>;
 
 export const NOW_MS = 1_700_000_000_000;
 export const HOUR_MS = 60 * 60 * 1000;
-export const DAY_MS = 24 * HOUR_MS;
 
 /** Number of calls of a race, half of them through each opening. */
 const CALLS = 16;
