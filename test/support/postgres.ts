@@ -17,6 +17,15 @@ export interface TestPostgres {
   close(): Promise<void>;
 }
 
+/** Settings that a test may override. Shared memory is in the data's folder, so that a killed server leaves none. */
+const DEFAULTS = [
+  'fsync=off',
+  'autovacuum=off',
+  'max_connections=200',
+  'shared_buffers=32MB',
+  'dynamic_shared_memory_type=mmap',
+];
+
 /** Debian's folder with one for each version of PostgreSQL. */
 const VERSIONS = '/usr/lib/postgresql';
 
@@ -52,9 +61,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<T
         '-c',
         'unix_socket_directories=',
       ],
-      ...['fsync=off', 'autovacuum=off', 'max_connections=200', 'shared_buffers=32MB', ...settings].flatMap(
-        (one) => ['-c', one],
-      ),
+      ...[...DEFAULTS, ...settings].flatMap((one) => ['-c', one]),
     ],
     'database system is ready to accept connections',
     options,
