@@ -1,7 +1,6 @@
-import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
-import { commitGroup, inSavepoint } from '../../util/sqlite/group-commit.ts';
+import { type Clock, elapsedMs } from '../../util/clock.ts';
+import { inSavepoint } from '../../util/sqlite/group-commit.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
-import { asRefusal, codeOf } from './errors.ts';
 import type { Ticks } from './feed/ticks.ts';
 import { type Outcome, StorageError } from './storage.ts';
 
@@ -29,11 +28,18 @@ export interface Change {
 /** Changes only the database and the transaction, because it runs again when its batch fails. */
 export type Operation<T> = (transaction: Transaction) => T;
 
-/** How long a commit waits for earlier ones before it is refused, in ms (service-api.md §9.6). */
-const WAIT_MS_MAX = 1000;
-
-/** Maximum number of commits in one transaction. */
-const BATCH_MAX = 256;
+/** Commits operations, several in one transaction; a refused one leaves no trace. */
+export interface Committer {
+  /**
+   * Resolves once the effect is durable. Throws what `operation` throws, and `too_many_write_operations` when its turn
+   * comes too late. With `until` it waits for its turn until that signal aborts, and then throws the signal's reason.
+   */
+  run<T>(operation: Operation<T>, until?: AbortSignal): Promise<T>;
+  /** Whether `run` refuses new operations. */
+  readonly isClosed: boolean;
+  /** Refuses new operations, and resolves when all accepted ones are done. */
+  close(): Promise<void>;
+}
 
 /** Changed paths at which a transaction is full: some 20 ms of work on an idle machine. */
 const CHANGES_MAX = 100;
@@ -47,144 +53,23 @@ const ENTRIES_MAX = 50;
 /** Maximum number of rows of removed trees that one transaction clears away: some 20 ms of work. */
 const REMOVED_ROWS_MAX = 200;
 
-interface Waiting {
-  readonly queued: Instant;
-  readonly until: AbortSignal | undefined;
-  readonly operation: Operation<unknown>;
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (failure: unknown) => void;
-}
-
-/**
- * The queue of all commits. Those that wait at the same moment share a transaction and its fsync; a refused one leaves
- * no trace (`commitGroup`).
- */
-export class Committer {
-  #queue: Waiting[] = [];
-  #scheduled = false;
-  #closed = false;
-  #idle: (() => void)[] = [];
-
-  constructor(
-    private readonly database: SqliteDatabase,
-    private readonly ticks: Ticks,
-    private readonly clock: Clock,
-    private readonly committed: (transaction: Transaction) => void,
-    private readonly limits: {
-      readonly waitMs?: number | undefined;
-      readonly removedRows?: number | undefined;
-    } = {},
-  ) {}
-
-  /**
-   * Resolves once the effect is durable. Throws what `operation` throws, and `too_many_write_operations` when its turn
-   * comes too late. With `until` it waits for its turn until that signal aborts, and then throws the signal's reason.
-   */
-  run<T>(operation: Operation<T>, until?: AbortSignal): Promise<T> {
-    if (this.#closed) return Promise.reject(new Error('the storage is closed'));
-    return new Promise((resolve, reject) => {
-      this.#queue.push({
-        queued: this.clock.instant(),
-        until,
-        operation,
-        // The queue does not know the operations' types; the result is this operation's own.
-        resolve: (result) => resolve(result as T),
-        reject,
-      });
-      this.#schedule();
-    });
-  }
-
-  /** Whether `run` refuses new operations. */
-  get isClosed(): boolean {
-    return this.#closed;
-  }
-
-  /** Refuses new operations, and resolves when all accepted ones are done. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    if (this.#scheduled) await new Promise<void>((resolve) => this.#idle.push(resolve));
-  }
-
-  /** Waits one turn of the event loop: operations that arrive together share a batch, and reads run between batches. */
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => this.#flush());
-  }
-
-  /** Commits the next batch. Synchronous, so that no reader sees half a transaction. */
-  #flush(): void {
-    const nowMs = this.clock.now();
-    const batch: Waiting[] = [];
-    for (const waiting of this.#queue.splice(0, BATCH_MAX)) {
-      if (!this.#isTooLate(waiting)) batch.push(waiting);
-      else if (waiting.until) waiting.reject(waiting.until.reason);
-      else waiting.reject(new StorageError({ kind: 'write', tag: 'too_many_write_operations' }));
-    }
-    if (batch.length > 0) this.#commit(batch, nowMs);
-    this.#scheduled = false;
-    if (this.#queue.length > 0) this.#schedule();
-    else for (const resolve of this.#idle.splice(0)) resolve();
-  }
-
-  #isTooLate({ queued, until }: Waiting): boolean {
-    if (until) return until.aborted;
-    return elapsedMs(this.clock, queued) > (this.limits.waitMs ?? WAIT_MS_MAX);
-  }
-
-  /** Commits a batch or, when the database cannot take it as a whole, each of its operations alone. */
-  #commit(batch: readonly Waiting[], nowMs: number): void {
-    const started = this.clock.instant();
-    const changes: Change[] = [];
-    const transaction: Transaction = {
-      nowMs,
-      ticks: this.ticks,
-      isFull: () => changes.length >= CHANGES_MAX || elapsedMs(this.clock, started) >= WORK_MS_MAX,
-      room: { rows: this.limits.removedRows ?? REMOVED_ROWS_MAX },
-      changes,
-      orphans: [],
-    };
-    let answers: (() => void)[];
-    try {
-      answers = this.#transact(batch, transaction);
-    } catch (failure) {
-      // Cursors must not run ahead of the database: after a crash they would skip changes.
-      this.ticks.takeBack();
-      // An operation that does not fit on the disk must not fail the others.
-      if (batch.length > 1) for (const waiting of batch) this.#commit([waiting], nowMs);
-      else batch[0]?.reject(asRefusal(failure));
-      return;
-    }
-    // Operations that did not fit come first in the next batch.
-    this.#queue = batch.slice(answers.length).concat(this.#queue);
-    this.committed(transaction);
-    for (const answer of answers) answer();
-  }
-
-  /** Runs as many operations as fit in one transaction, at least one. Returns the answers to their callers. */
-  #transact(batch: readonly Waiting[], transaction: Transaction): (() => void)[] {
-    const outcomes = commitGroup(
-      this.database,
-      batch.map(
-        ({ operation }) =>
-          () =>
-            withoutTrace(transaction, () => operation(transaction)),
-      ),
-      {
-        isFull: transaction.isFull,
-        onUndone: (error) => {
-          // The whole batch fails, and each operation is tried alone.
-          if (codeOf(error).startsWith('SQLITE_')) throw error;
-        },
-        beforeCommit: () => this.ticks.store(),
-      },
-    );
-    return batch.slice(0, outcomes.length).map(({ resolve, reject }, index) => {
-      const outcome = outcomes[index];
-      return outcome && 'value' in outcome ? () => resolve(outcome.value) : () => reject(outcome?.error);
-    });
-  }
+/** Returns a transaction that begins now, and clears away at most `removedRows` rows of removed trees. */
+export function newTransaction(
+  ticks: Ticks,
+  clock: Clock,
+  nowMs: number,
+  removedRows = REMOVED_ROWS_MAX,
+): Transaction {
+  const started = clock.instant();
+  const changes: Change[] = [];
+  return {
+    nowMs,
+    ticks,
+    isFull: () => changes.length >= CHANGES_MAX || elapsedMs(clock, started) >= WORK_MS_MAX,
+    room: { rows: removedRows },
+    changes,
+    orphans: [],
+  };
 }
 
 /**
@@ -236,7 +121,7 @@ export function eachInSavepoint<E, T>(
 }
 
 /** Runs `operation` so that its failure leaves no trace beside the database. */
-function withoutTrace<T>(transaction: Transaction, operation: () => T): T {
+export function withoutTrace<T>(transaction: Transaction, operation: () => T): T {
   const changes = transaction.changes.length;
   const orphans = transaction.orphans.length;
   try {

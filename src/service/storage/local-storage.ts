@@ -9,7 +9,8 @@ import type { Reserve } from './blocks/reserve.ts';
 import { type Committer, eachInSavepoint, inSteps } from './committer.ts';
 import { asRefusal, DamagedBlockError, notFound } from './errors.ts';
 import { isDeletion } from './feed/feed.ts';
-import { numberOf } from './feed/ticks.ts';
+import { numberOf, type Ticks } from './feed/ticks.ts';
+import type { Watchers } from './feed/watchers.ts';
 import type { Housekeeping } from './housekeeping/housekeeping.ts';
 import type { Uploads } from './sessions/uploads.ts';
 import {
@@ -32,7 +33,7 @@ import type { NameIndex } from './tree/name-index.ts';
 import type { Relocations } from './tree/relocations.ts';
 import { type Below, below, storedDeletion, storedFile, storedFolder, storedOf } from './tree/tree-rows.ts';
 
-/** The components of an open data directory. */
+/** The components of an open storage. */
 export interface Parts {
   readonly database: SqliteDatabase;
   readonly blocks: BlockStore;
@@ -44,8 +45,8 @@ export interface Parts {
   readonly uploads: Uploads;
   readonly relocations: Relocations;
   readonly log: Log;
-  /** Ends every wait for a change. */
-  readonly endWaits: () => void;
+  readonly watchers: Watchers;
+  readonly ticks: Ticks;
   /** Tasks that no caller waits for; `close` waits for all of them. */
   readonly background: Background;
   readonly housekeeping: Housekeeping;
@@ -330,8 +331,8 @@ function namespacesOf(database: SqliteDatabase): {
 
 /** Ends waits, finishes accepted work, and releases the data directory. */
 async function close(parts: Parts): Promise<void> {
-  const { database, blocks, store, committer, background, housekeeping, endWaits, log } = parts;
-  endWaits();
+  const { database, blocks, store, committer, background, housekeeping, watchers, log } = parts;
+  watchers.endAll();
   await committer.close();
   await background.ended();
   if (!database.open) return;

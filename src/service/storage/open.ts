@@ -5,33 +5,19 @@ import type { Log } from '../../util/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { MigrationProgress } from '../../util/sqlite/migrations.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
-import { Background } from './background.ts';
+import { assembled } from './assembled.ts';
 import { blockPlaces } from './blocks/block-places.ts';
 import { BlockStore } from './blocks/block-store.ts';
 import type { BucketAccess } from './blocks/bucket/bucket-address.ts';
 import { Contents } from './blocks/contents.ts';
 import { type Disk, localDisk } from './blocks/disk.ts';
-import { Purge } from './blocks/purge.ts';
-import { Reserve } from './blocks/reserve.ts';
-import { Committer, type Transaction } from './committer.ts';
+import { DiskReserve, type Reserve } from './blocks/reserve.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
-import { Cursors } from './feed/cursors.ts';
-import { Ticks } from './feed/ticks.ts';
-import { Watchers } from './feed/watchers.ts';
-import { Housekeeping } from './housekeeping/housekeeping.ts';
-import { Retention } from './housekeeping/retention.ts';
 import { localStorage, markClosed } from './local-storage.ts';
-import { Sessions } from './sessions/sessions.ts';
-import { Uploads } from './sessions/uploads.ts';
+import { SqliteCommitter } from './sqlite-committer.ts';
 import type { Storage } from './storage.ts';
 import { openDatabase } from './storage-database.ts';
 import type { Store } from './tree/entry-writes.ts';
-import { Listings } from './tree/listing.ts';
-import { NameIndex } from './tree/name-index.ts';
-import { Relocations } from './tree/relocations.ts';
-import { Stagings } from './tree/stagings.ts';
-import { Tree } from './tree/tree.ts';
-import { TreeRemovals } from './tree/tree-removals.ts';
 
 export interface StorageOptions {
   /**
@@ -55,9 +41,6 @@ export interface StorageOptions {
   readonly stagedRowsMax?: number;
 }
 
-/** Blocks removed at the same time. Few, because removals delay readers of the disk. */
-const REMOVALS_AT_ONCE = 2;
-
 /** Opens a data directory, which may be empty. Throws `DataDirectoryError`. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { dataDirectory, clock, log, mintId = randomId, disk = localDisk } = options;
@@ -71,73 +54,37 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   });
   try {
     const settings = settingsOf(database);
+    const { directoryTag, cursorKey } = settings;
     const contents = new Contents(database);
-    const names = new NameIndex(database);
-    const purge = new Purge(database, contents);
-    const removals = new TreeRemovals(database, contents, purge);
-    const { directoryTag } = settings;
     const blocks = new BlockStore(
       await blockPlaces({ dataDirectory, disk, contents, directoryTag, access: options.bucket }),
       contents,
     );
-    const store = {
-      tree: new Tree(database, contents, names, removals, mintId),
-      removals,
-      stagings: new Stagings(database, contents),
-      contents,
-      purge,
-      directoryTag,
-    };
-    const sessions = new Sessions(database, contents);
-    const watchers = new Watchers();
-    const ticks = new Ticks(database, clock, store.stagings.ranges);
-    const background = new Background(log);
-    const committed = ({ changes, orphans }: Transaction) => {
-      watchers.notify(changes);
-      if (orphans.length > 0) background.start('removing blocks', removeAll(blocks, orphans));
-    };
-    const committer = new Committer(database, ticks, clock, committed, {
-      waitMs: options.commitWaitMs,
-      removedRows: options.removedRowsMax,
-    });
     await blocks.prepare();
     markClosed(database, false, log);
-    const reserve = new Reserve(dataDirectory, disk, committer);
-    const housekeeping = new Housekeeping(
-      {
-        contents,
-        sessions,
-        removals,
-        stagings: store.stagings,
-        purge: store.purge,
-        names,
-        retention: new Retention(database, reserve, purge),
-        blocks,
-        reserve,
-        background,
-        clock,
-        log,
+    const parts = assembled({
+      database,
+      contents,
+      blocks,
+      directoryTag,
+      cursorKey,
+      mintId,
+      clock,
+      log,
+      stagedRowsMax: options.stagedRowsMax,
+      mustSearchBlocks: !settings.closedCleanly,
+      commits: (ticks, committed) => {
+        const committer = new SqliteCommitter(database, ticks, clock, committed, {
+          waitMs: options.commitWaitMs,
+          removedRows: options.removedRowsMax,
+        });
+        return { committer, reserve: new DiskReserve(dataDirectory, disk, committer) };
       },
-      !settings.closedCleanly,
-    );
+    });
+    const { store, reserve, background } = parts;
     background.start('removing deleted entries', clearAway(store, reserve));
     background.start('keeping space for removals', reserve.fill());
-    const cursors = new Cursors(settings.cursorKey, directoryTag);
-    return localStorage({
-      database,
-      blocks,
-      store,
-      committer,
-      reserve,
-      names,
-      listings: new Listings(database, store, cursors, ticks, watchers, clock),
-      relocations: new Relocations(store, committer, reserve, ticks, clock, options.stagedRowsMax),
-      uploads: new Uploads(database, store, blocks, sessions, committer, clock),
-      endWaits: () => watchers.endAll(),
-      background,
-      housekeeping,
-      log,
-    });
+    return localStorage(parts);
   } catch (failure) {
     database.close();
     throw explained(failure, dataDirectory);
@@ -218,15 +165,4 @@ async function clearAway({ stagings, removals, purge }: Store, reserve: Reserve)
   await stagings.work(reserve);
   await removals.work(reserve);
   await purge.work(reserve);
-}
-
-/** Removes blocks. Continues after a failure, and throws the first one at the end. */
-async function removeAll(blocks: BlockStore, names: readonly string[]): Promise<void> {
-  const left = names.values();
-  const failures: unknown[] = [];
-  const work = async () => {
-    for (const name of left) await blocks.remove(name).catch((failure: unknown) => failures.push(failure));
-  };
-  await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, work));
-  if (failures.length > 0) throw failures[0];
 }

@@ -1,12 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import {
-  Committer,
-  eachInSavepoint,
-  inSteps,
-  type Transaction,
-} from '../../../src/service/storage/committer.ts';
+import { eachInSavepoint, inSteps, type Transaction } from '../../../src/service/storage/committer.ts';
 import { conflict } from '../../../src/service/storage/errors.ts';
 import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
+import { SqliteCommitter } from '../../../src/service/storage/sqlite-committer.ts';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { HOME, opened, put, refusal } from './opened.ts';
@@ -22,7 +18,7 @@ function committer() {
   const clock = new ManualClock();
   const transactions: Transaction[] = [];
   const ticks = new Ticks(database, clock);
-  const line = new Committer(database, ticks, clock, (transaction) => transactions.push(transaction));
+  const line = new SqliteCommitter(database, ticks, clock, (transaction) => transactions.push(transaction));
   const add = database.prepare('INSERT INTO number VALUES (?)');
   const insert = (value: number) => (transaction: Transaction) => {
     transaction.changes.push({ ns: 1, key: `/${value}`, tree: false });

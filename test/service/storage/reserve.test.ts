@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { localDisk } from '../../../src/service/storage/blocks/disk.ts';
-import { Reserve } from '../../../src/service/storage/blocks/reserve.ts';
-import { Committer } from '../../../src/service/storage/committer.ts';
+import { DiskReserve } from '../../../src/service/storage/blocks/reserve.ts';
 import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
+import { SqliteCommitter } from '../../../src/service/storage/sqlite-committer.ts';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { refusal } from './opened.ts';
@@ -18,10 +18,10 @@ test('a removal succeeds on a full disk also while the reserve cannot be created
   });
   const clock = new ManualClock();
   database.exec('CREATE TABLE namespace (id INTEGER PRIMARY KEY, tick INTEGER)');
-  const committer = new Committer(database, new Ticks(database, clock), clock, () => {});
+  const committer = new SqliteCommitter(database, new Ticks(database, clock), clock, () => {});
   let isFull = true;
   let giveUp = (_: Error) => {};
-  const reserve = new Reserve(
+  const reserve = new DiskReserve(
     '/data',
     {
       ...localDisk,

@@ -47,7 +47,7 @@ async function blocksRead(buffers: BlockBuffers): Promise<number[]> {
     contents: {
       blocksOf: (_content: number, from: number, count: number) =>
         Array.from({ length: Math.min(count, BLOCKS - from) }, (_, index) => row(from + index)),
-      bytesOf: () => undefined,
+      bytesOf: async () => undefined,
       piecesOf: () => undefined,
     },
     buffers,

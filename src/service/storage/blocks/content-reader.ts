@@ -27,7 +27,7 @@ export async function readBlock(
   into?: Buffer,
 ): Promise<Buffer> {
   if (!block.inline) return await blocks.read(block, into);
-  const bytes = contents.bytesOf(block.id);
+  const bytes = await contents.bytesOf(block);
   if (!bytes) throw new DamagedBlockError(block.hash.toString('hex'), 'its bytes are not in the database');
   return verified(block, bytes);
 }

@@ -24,7 +24,11 @@ export class Contents {
   /** Number of readers of each content. Like an open file, a content exists until its last reader is done. */
   readonly #readers = new Map<number, number>();
 
-  constructor(private readonly database: SqliteDatabase) {
+  /** `bytesElsewhere` returns the bytes of a small block that this database does not have. */
+  constructor(
+    private readonly database: SqliteDatabase,
+    private readonly bytesElsewhere: (block: BlockRow) => Promise<Buffer | undefined> = async () => undefined,
+  ) {
     this.#sql = statements(database);
   }
 
@@ -153,9 +157,9 @@ export class Contents {
     return this.#sql.blocksOf.all(content, from, count);
   }
 
-  /** Returns the bytes of a block that is stored in the database. */
-  bytesOf(block: number): Buffer | undefined {
-    return this.#sql.bytesOf.get(block)?.bytes;
+  /** Returns the bytes of a small block; `undefined` if they are lost. */
+  async bytesOf(block: BlockRow): Promise<Buffer | undefined> {
+    return this.#sql.bytesOf.get(block.id)?.bytes ?? (await this.bytesElsewhere(block));
   }
 
   /** Returns the checksums of the pieces of a block; `undefined` if it was stored without. */

@@ -8,11 +8,21 @@ import type { Disk } from './disk.ts';
 /** Size of the reserve, in bytes: the database can record the removal of some thousand files with it. */
 const RESERVE_BYTES = 4 * 1024 * 1024;
 
+/** Commits that free space, and what they need for it. */
+export interface Reserve {
+  /** Whether the storage refuses new commits. */
+  readonly isClosed: boolean;
+  /** Commits an operation that frees space. */
+  commit<T>(operation: Operation<T>): Promise<T>;
+  /** Restores what `commit` gave up. */
+  fill(): Promise<void>;
+}
+
 /**
  * Disk space kept free for removals. Without it, not even a removal could be recorded on a full disk, which would then
  * stay full.
  */
-export class Reserve {
+export class DiskReserve implements Reserve {
   readonly #path: string;
   #filling: Promise<void> | undefined;
 
@@ -24,7 +34,6 @@ export class Reserve {
     this.#path = join(dataDirectory, 'reserve');
   }
 
-  /** Whether the storage refuses new commits. */
   get isClosed(): boolean {
     return this.committer.isClosed;
   }
