@@ -1,8 +1,8 @@
 import { type CheckProgress, checkService } from '../service/admin/check.ts';
 import { elapsedMs, systemClock } from '../util/clock.ts';
 import type { ServiceValues } from './service.ts';
-import { bucketOf } from './service-blocks.ts';
 import { serviceDirectory } from './service-directory.ts';
+import { bucketOf } from './service-stores.ts';
 
 /** Time between two lines of progress, in ms. */
 const PROGRESS_MS = 5000;

@@ -5,8 +5,8 @@ import { FaultSettingError, type FaultSettings, parseFaults } from '../service/f
 import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
 import { systemClock } from '../util/clock.ts';
 import { terminalLog } from './log.ts';
-import { bucketOf } from './service-blocks.ts';
 import { serviceDirectory } from './service-directory.ts';
+import { storesOf } from './service-stores.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 
 /** Values of the options of `davgate service`. */
@@ -18,6 +18,7 @@ export interface ServiceValues {
   readonly publicUrl?: string;
   readonly contentPublicUrl?: string;
   readonly data?: string;
+  readonly metadata?: string;
   readonly blocks?: string;
   readonly trustedProxy?: string;
   readonly fault?: readonly string[];
@@ -28,14 +29,14 @@ export interface ServiceValues {
 
 /** `davgate service`: prints addresses, app and token, and serves the API until a signal stops it. */
 export async function serviceCommand(values: ServiceValues, environment: NodeJS.ProcessEnv): Promise<void> {
-  const { listen, data, blocks, fault, trustedProxy } = values;
-  const bucket = bucketOf(blocks, environment);
+  const { listen, data, fault, trustedProxy } = values;
+  const stores = storesOf(values, environment);
   const addresses = addressesOf(values);
   terminalLog.configure(logOf(logSettings(values)));
   const hasStarted = endWhenAskedWhileStarting();
   const service = await startService({
     dataDirectory: serviceDirectory(data, environment),
-    ...(bucket && { bucket }),
+    ...stores,
     listen: parseAddress({ text: listen ?? '127.0.0.1:8766', origin: '--listen' }),
     ...addresses,
     clock: systemClock,

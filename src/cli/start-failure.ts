@@ -17,6 +17,7 @@ const START_FAILURES: ReadonlySet<string> = new Set([
   'ListenError',
   'CertificateError',
   'PasswordHashError',
+  'PostgresError',
   'PathError',
 ]);
 

@@ -1,10 +1,7 @@
-import { statfs } from 'node:fs/promises';
 import type { Answer, Exchange } from '../http/exchange.ts';
 import type { ListenerLimits } from '../http/limits.ts';
 import type { CertificateFiles } from '../http/node-server.ts';
-import type { Clock } from '../util/clock.ts';
 import { withinGrace } from '../util/grace.ts';
-import type { Log } from '../util/log.ts';
 import type { Networks } from '../util/networks.ts';
 import { type Account, inRoot, type NewAccount } from './accounts/accounts.ts';
 import { type DrivePurpose, type EmbeddedDrive, provisionDrives } from './accounts/drive-accounts.ts';
@@ -13,7 +10,6 @@ import { addAccount, type Credentials, provision } from './accounts/provision.ts
 import type { Scope } from './accounts/scopes.ts';
 import type { Host } from './api/dispatch.ts';
 import type { ServiceDeps } from './deps.ts';
-import { openSqliteDirectory } from './directory/sqlite/sqlite-directory.ts';
 import { Faults } from './faults/faults.ts';
 import type { FaultSettings } from './faults/switches.ts';
 import { withFaults } from './faults/with-faults.ts';
@@ -25,24 +21,16 @@ import { Previews } from './previews/previews.ts';
 import { createRouter, ONLY_HOST, type Router } from './router.ts';
 import { WebFiles, type WebFilesOptions } from './save-url/web-files.ts';
 import { searchesOf } from './search/searches.ts';
-import type { BucketAccess } from './storage/blocks/bucket/bucket-address.ts';
 import { withInnerNamespaces } from './storage/inner-namespaces.ts';
-import { openStorage, type StorageOptions } from './storage/open.ts';
-import type { Storage } from './storage/storage.ts';
+import { openStores, type StoreOptions, type Stores } from './stores.ts';
 
-export interface ServiceOptions {
-  /** Directory of all durable data, created if missing. Only one service may use it at a time. */
-  readonly dataDirectory: string;
-  /** A bucket for the blocks of files, instead of the data directory. Always the same one from its first use on. */
-  readonly bucket?: BucketAccess;
+export interface ServiceOptions extends StoreOptions {
   /** Port 0 takes any free port. */
   readonly listen: { readonly host: string; readonly port: number };
   /** A second address, for functions that carry file bytes. Without it, one address answers all functions. */
   readonly contentListen?: ServiceOptions['listen'];
   /** Serves https with these. */
   readonly tls?: CertificateFiles;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Prefix of shared links' URLs, if not the listener's own: `https://files.example`, perhaps with a path. */
   readonly publicUrl?: string;
   /** Prefix of temporary links' URLs, if not the listener's own, for example behind a proxy. */
@@ -53,10 +41,6 @@ export interface ServiceOptions {
   readonly limits?: Partial<ListenerLimits>;
   /** Proxies whose `Forwarded` or `X-Forwarded-For` is believed. */
   readonly trustedProxies?: Networks;
-  /** How long a commit may wait for those before it, in ms; 1,000 by default, as at the real service. */
-  readonly commitWaitMs?: number;
-  /** How many rows of a large move, copy or removal one transaction takes, where that differs from the default. */
-  readonly steps?: Pick<StorageOptions, 'stagedRowsMax' | 'removedRowsMax'>;
   /** Addresses that `save_url` may fetch from, beside the public Internet. */
   readonly webFiles?: WebFilesOptions;
   /** The compiled program that renders previews, if it is not next to this module. */
@@ -105,26 +89,23 @@ export interface RunningService {
  * option is wrong; nothing stays open then.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { dataDirectory, clock, log, commitWaitMs } = options;
-  const faults = new Faults(options.faults ?? {}, clock);
-  const waiting = commitWaitMs === undefined ? {} : { commitWaitMs };
-  const bucket = options.bucket && { bucket: options.bucket };
-  const stored = await openStorage({ dataDirectory, clock, log, ...waiting, ...bucket, ...options.steps });
+  const faults = new Faults(options.faults ?? {}, options.clock);
+  const stores = await openStores(options);
   try {
-    return await serve(options, stored, faults);
+    return await serve(options, stores, faults);
   } catch (error) {
-    await stored.close();
+    await stores.close();
     throw error;
   }
 }
 
-async function serve(options: ServiceOptions, stored: Storage, faults: Faults): Promise<RunningService> {
+async function serve(options: ServiceOptions, stores: Stores, faults: Faults): Promise<RunningService> {
   const { dataDirectory, clock, log } = options;
   let publicUrl = checkedPublicUrl(options.publicUrl);
   const contentPublicUrl = checkedPublicUrl(options.contentPublicUrl);
-  const { directory, close: closeDirectory } = openSqliteDirectory(dataDirectory);
+  const { directory } = stores;
   const { accounts, tokens } = directory;
-  const storage = withInnerNamespaces(stored, teamHomesIn(accounts));
+  const storage = withInnerNamespaces(stores.storage, teamHomesIn(accounts));
   const withHome = homesIn(storage);
   const closing = new AbortController();
   let open: (router: Router) => void = () => undefined;
@@ -133,10 +114,7 @@ async function serve(options: ServiceOptions, stored: Storage, faults: Faults): 
     open = resolve;
   });
   const answer: AnswerAt = async (exchange, role) => (await opened)(exchange, hosts[role]);
-  const { base, content } = await startListeners(options, answer).catch(async (error: unknown) => {
-    await closeDirectory();
-    throw error;
-  });
+  const { base, content } = await startListeners(options, answer);
   const hosts: Readonly<Record<Host['role'], Host>> = {
     all: ONLY_HOST,
     base: { role: 'base', otherUrl: contentPublicUrl ?? content?.publicUrl ?? base.publicUrl },
@@ -144,9 +122,10 @@ async function serve(options: ServiceOptions, stored: Storage, faults: Faults): 
   };
   const previews = new Previews(clock, options.renderProcess);
   // This process holds the lock of the data directory, so any other that had jobs has ended.
-  await directory.nodes.endAll(clock.now()).catch((error: unknown) => {
-    log.warn('the leases of earlier processes could not be ended', { error: String(error) });
-  });
+  if (stores.isAlone)
+    await directory.nodes.endAll(clock.now()).catch((error: unknown) => {
+      log.warn('the leases of earlier processes could not be ended', { error: String(error) });
+    });
   const jobs = jobsOf({ ...directory, clock, log, closing: closing.signal });
   const webUrl = () => publicUrl ?? base.publicUrl;
   const deps: ServiceDeps = {
@@ -158,7 +137,7 @@ async function serve(options: ServiceOptions, stored: Storage, faults: Faults): 
     searches: searchesOf(),
     webFiles: new WebFiles(clock, log, options.webFiles),
     clock,
-    freeBytes: () => freeBytesOf(dataDirectory),
+    freeBytes: () => stores.freeBytes(),
     withHome: async (account) => inRoot(await withHome(account)),
     makeTeamFolder: teamFoldersIn(storage),
     webUrl,
@@ -182,8 +161,7 @@ async function serve(options: ServiceOptions, stored: Storage, faults: Faults): 
     await housekeeping;
     previews.close();
     await provisioning;
-    await closeDirectory();
-    await storage.close();
+    await stores.close();
   }
 
   let closed: Promise<void> | undefined;
@@ -250,9 +228,4 @@ function checkedPublicUrl(text: string | undefined): string | undefined {
   if (!isPublic)
     throw new Error(`${JSON.stringify(text)} is not a public URL; give one like https://files.example`);
   return url.href.replace(/\/+$/, '');
-}
-
-async function freeBytesOf(directory: string): Promise<number> {
-  const { bavail, bsize } = await statfs(directory);
-  return bavail * bsize;
 }

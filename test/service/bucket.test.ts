@@ -10,7 +10,7 @@ test('while the bucket of the contents fails, uploads and downloads answer 503 w
   onTestFinished(() => bucket.close());
   const errors: unknown[] = [];
   const log = { ...silentLog, error: (_: string, fields?: LogFields) => void errors.push(fields?.['error']) };
-  const service = await startTestService({ bucket: bucket.access, log });
+  const service = await startTestService({ blocks: bucket.access, log });
   onTestFinished(() => service.close());
   const content = 'a'.repeat(100_000);
   await put(service, '/a', content);

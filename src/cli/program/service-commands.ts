@@ -1,10 +1,10 @@
-import { administer } from '../../service/admin/administration.ts';
+import { type AdministeredStore, administer } from '../../service/admin/administration.ts';
 import { SWITCHES } from '../../service/faults/switches.ts';
 import { largest } from '../../util/extremes.ts';
 import type { ServiceValues } from '../service.ts';
 import { ACCOUNT_COMMANDS } from '../service-admin/account-commands.ts';
 import { APP_COMMANDS } from '../service-admin/app-commands.ts';
-import type { AdminCommand } from '../service-admin/command.ts';
+import type { AdminCall, AdminCommand } from '../service-admin/command.ts';
 import { TOKEN_COMMANDS } from '../service-admin/token-commands.ts';
 import { serviceDirectory } from '../service-directory.ts';
 import type { CliCommand, ProgramNeeds } from './cli-command.ts';
@@ -18,6 +18,9 @@ const GROUPS = [
 const DATA_FLAGS = '--data <DIR>';
 const DATA_HELP =
   "the service's data directory; default $XDG_DATA_HOME/davgate-service. A drive's embedded service keeps its data in the folder \"service\" of the gateway's --data-dir";
+
+const METADATA_FLAGS = '--metadata <postgres://…>';
+const METADATA_HELP = 'the database of a service that was started with --metadata; default DAVGATE_METADATA';
 
 /** Adds the commands of the storage service below `davgate service`. */
 export function addServiceCommands(service: CliCommand, needs: ProgramNeeds): void {
@@ -74,8 +77,12 @@ function addRun(service: CliCommand, { environment }: ProgramNeeds): void {
     )
     .option(DATA_FLAGS, 'directory of its files; default $XDG_DATA_HOME/davgate-service')
     .option(
+      METADATA_FLAGS,
+      'keep accounts and metadata in a PostgreSQL database, postgres://USER@HOST/DATABASE, which several services share; the password in PGPASSWORD, or all of it in DAVGATE_METADATA. The data directory then has only credentials and what is not needed after a restart; each service has its own',
+    )
+    .option(
       '--blocks <s3://BUCKET>',
-      'keep the contents of new files in a bucket: s3://BUCKET[/FOLDER][?endpoint=URL&region=NAME], with the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; everything else stays in the data directory. From then on always needed',
+      'keep the contents of new files in a bucket: s3://BUCKET[/FOLDER][?endpoint=URL&region=NAME], with the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; everything else stays in the data directory. From then on always needed. With --metadata also a folder that the services share, /SHARED/FOLDER',
     )
     .option(
       '--trusted-proxy <CIDR>',
@@ -104,14 +111,25 @@ function addAdmin(
     if (isRepeatable) command.option(flags, help, addValue);
     else command.option(flags, help);
   command.option(DATA_FLAGS, DATA_HELP);
+  command.option(METADATA_FLAGS, METADATA_HELP);
   if (row.notes !== undefined) command.addHelpText('after', `\n${row.notes}`);
   command.runs(async (operand = '') => {
     const { values } = command;
-    const directory = serviceDirectory(values['data'], environment);
-    await administer(directory, { mayCreate: row.mayCreate ?? false }, (administration) =>
-      row.run({ administration, values, operand, say, readPassword }),
+    await administer(
+      administeredStore(values, environment),
+      { mayCreate: row.mayCreate ?? false },
+      (administration) => row.run({ administration, values, operand, say, readPassword }),
     );
   });
+}
+
+/** Returns the data of the service that a command works on. */
+function administeredStore(values: AdminCall['values'], environment: NodeJS.ProcessEnv): AdministeredStore {
+  const metadata = values['metadata'] ?? environment['DAVGATE_METADATA'];
+  return {
+    dataDirectory: serviceDirectory(values['data'], environment),
+    ...(typeof metadata === 'string' && { metadata }),
+  };
 }
 
 /** Collects the values of a repeatable option. */

@@ -52,8 +52,7 @@ export async function provision(
   const { accounts } = directory;
   const file = join(dataDirectory, FILE_NAME);
   const kept = readCredentials(file);
-  const account =
-    (await accounts.withEmail(DEFAULT_ACCOUNT.email)) ?? (await addAccount(accounts, DEFAULT_ACCOUNT));
+  const account = (await accounts.withEmail(DEFAULT_ACCOUNT.email)) ?? (await addDefaultAccount(accounts));
   const password = await passwordOf(account, kept?.password);
   const credentials: Credentials = {
     email: account.email,
@@ -67,6 +66,17 @@ export async function provision(
   if (password !== undefined && !account.passwordHash)
     await accounts.change(account.id, { passwordHash: hashOfSecret(password) });
   return credentials;
+}
+
+/** Another process may add it at the same time. */
+async function addDefaultAccount(accounts: Accounts): Promise<Account> {
+  try {
+    return await addAccount(accounts, DEFAULT_ACCOUNT);
+  } catch (failure) {
+    const account = await accounts.withEmail(DEFAULT_ACCOUNT.email);
+    if (!account) throw failure;
+    return account;
+  }
 }
 
 /**

@@ -264,15 +264,25 @@ function checkRedirectUris(uris: readonly string[]): void {
   }
 }
 
+/** Where the accounts of a service are: in its data directory or, with `metadata`, in a PostgreSQL database. */
+export interface AdministeredStore {
+  readonly dataDirectory: string;
+  readonly metadata?: string;
+}
+
 /**
- * Opens the accounts of the service in `dataDirectory` for the time of `work`. Unless `mayCreate`, throws `AdminError`
- * for a directory without a service. Throws `DataDirectoryError` if the accounts cannot be read or written.
+ * Opens the accounts of a service for the time of `work`. Unless `mayCreate`, throws `AdminError` for a directory without
+ * a service. Throws `DataDirectoryError` or `PostgresError` if the accounts cannot be read or written.
  */
 export async function administer<Result>(
-  dataDirectory: string,
+  { dataDirectory, metadata }: AdministeredStore,
   { mayCreate }: { readonly mayCreate: boolean },
   work: (administration: Administration) => Result | Promise<Result>,
 ): Promise<Result> {
+  if (metadata !== undefined) {
+    const { withSharedDirectory } = await import('../directory/postgres/shared-directory.ts');
+    return await withSharedDirectory(metadata, async (directory) => await work(administrationOf(directory)));
+  }
   const file = join(dataDirectory, ACCOUNTS_FILE);
   if (!mayCreate && !existsSync(file))
     throw new AdminError(
@@ -280,10 +290,14 @@ export async function administer<Result>(
     );
   const { directory, close } = openSqliteDirectory(dataDirectory);
   try {
-    return await work(new Administration(directory, () => systemClock.now()));
+    return await work(administrationOf(directory));
   } catch (error) {
     throw accountsFailure(error, file);
   } finally {
     await close();
   }
+}
+
+function administrationOf(directory: Directory): Administration {
+  return new Administration(directory, () => systemClock.now());
 }

@@ -1,4 +1,5 @@
 import type { Answer } from '../../http/exchange.ts';
+import { isConnectionLost } from '../postgres/away.ts';
 import { BucketError } from '../storage/blocks/bucket/bucket-error.ts';
 import { encodeResult } from './argument.ts';
 import { ApiRefusal, BadCall, WrongMethod } from './failures.ts';
@@ -48,8 +49,8 @@ function madeAnswer({ type, sizeBytes, result, bytes }: MadeContent): Answer {
   return { status: 200, headers, body: { sizeBytes, bytes } };
 }
 
-/** The answer when the bucket that has the contents does not answer, or refuses. */
-const AWAY = 'The store of the contents cannot be used now. Try again later.';
+/** The answer when the bucket with the contents or the database does not answer, or refuses. */
+const AWAY = 'The store of the service cannot be used now. Try again later.';
 const AWAY_SECONDS = '5';
 
 /**
@@ -59,7 +60,8 @@ const AWAY_SECONDS = '5';
 export function failureAnswer(error: unknown, name: string, requestId: string): Answer | undefined {
   if (error instanceof BadCall) return text(400, `Error in call to API function "${name}": ${error.message}`);
   if (error instanceof WrongMethod) return text(405, error.message, { allow: error.allow.join(', ') });
-  if (error instanceof BucketError) return text(503, AWAY, { 'retry-after': AWAY_SECONDS });
+  if (error instanceof BucketError || isConnectionLost(error))
+    return text(503, AWAY, { 'retry-after': AWAY_SECONDS });
   if (!(error instanceof ApiRefusal)) return undefined;
   const { tags, value } = error.failure;
   const body = { error_summary: summary(tags, requestId), error: value };

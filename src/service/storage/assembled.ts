@@ -39,6 +39,8 @@ export interface Base {
   readonly stagedRowsMax?: number | undefined;
   /** Whether unreferenced blocks may exist. */
   readonly mustSearchBlocks: boolean;
+  /** See `Stagings`. */
+  readonly abandonedUpTo?: () => number;
   /** Returns what commits. It calls `committed` after each transaction. */
   readonly commits: (
     ticks: Ticks,
@@ -55,7 +57,7 @@ export function assembled(base: Base): Parts {
   const names = new NameIndex(database);
   const purge = new Purge(database, contents);
   const removals = new TreeRemovals(database, contents, purge);
-  const stagings = new Stagings(database, contents);
+  const stagings = new Stagings(database, contents, base.abandonedUpTo);
   const tree = new Tree(database, contents, names, removals, mintId);
   const store = { tree, removals, stagings, contents, purge, directoryTag };
   const sessions = new Sessions(database, contents);

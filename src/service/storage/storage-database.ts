@@ -39,6 +39,10 @@ const NO_STAGINGS = `
 const CACHE_KIB = 8 * 1024;
 
 export interface StorageDatabaseOptions {
+  /** Size of the page cache, in KiB. Default: 8 MiB. */
+  readonly cacheKib?: number;
+  /** Whether nothing in the database is needed after a crash. */
+  readonly isDisposable?: boolean;
   /** Called after each piece of an upgrade. */
   readonly onProgress?: (progress: MigrationProgress) => void;
   /** Called with the new name of a write-ahead log whose database was missing or empty. */
@@ -52,12 +56,21 @@ export interface StorageDatabaseOptions {
  */
 export async function openDatabase(
   file: string,
-  { onProgress = () => {}, onOrphanedLog = () => {} }: StorageDatabaseOptions = {},
+  {
+    cacheKib = CACHE_KIB,
+    isDisposable = false,
+    onProgress = () => {},
+    onOrphanedLog = () => {},
+  }: StorageDatabaseOptions = {},
 ): Promise<SqliteDatabase> {
   let database: SqliteDatabase | undefined;
   try {
     database = openSqlite(file, {
-      pragmas: { wal_autocheckpoint: CHECKPOINT_PAGES, cache_size: -CACHE_KIB },
+      pragmas: {
+        wal_autocheckpoint: CHECKPOINT_PAGES,
+        cache_size: -cacheKib,
+        ...(isDisposable && { synchronous: 0 }),
+      },
       onOrphanedLog,
     });
     for (const progress of migrateInPieces(database, MIGRATIONS)) {

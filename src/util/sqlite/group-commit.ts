@@ -10,6 +10,8 @@ export interface GroupOptions {
   readonly onUndone?: (error: unknown) => void;
   /** Writes the data of the transaction as a whole. */
   readonly beforeCommit?: () => void;
+  /** Whether everything is undone at the end. */
+  readonly isTrial?: boolean;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface GroupOptions {
 export function commitGroup(
   database: SqliteDatabase,
   changes: readonly (() => unknown)[],
-  { isFull = () => false, onUndone = () => {}, beforeCommit = () => {} }: GroupOptions = {},
+  { isFull = () => false, onUndone = () => {}, beforeCommit = () => {}, isTrial = false }: GroupOptions = {},
 ): ChangeOutcome[] {
   const outcomes: ChangeOutcome[] = [];
   try {
@@ -30,7 +32,7 @@ export function commitGroup(
       outcomes.push(outcomeOf(database, change, onUndone));
     }
     beforeCommit();
-    database.exec('COMMIT');
+    database.exec(isTrial ? 'ROLLBACK' : 'COMMIT');
     return outcomes;
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK');

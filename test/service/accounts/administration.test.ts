@@ -7,7 +7,7 @@ import { startTestService } from '../../support/service.ts';
 test('an operation that fails throws AdminError and changes no account', async () => {
   const { dataDirectory, close } = await startTestService();
   try {
-    await administer(dataDirectory, { mayCreate: false }, async (administration) => {
+    await administer({ dataDirectory }, { mayCreate: false }, async (administration) => {
       const before = await administration.accounts();
       const email = before[0]?.email ?? '';
       const failures: (() => Promise<unknown>)[] = [
@@ -29,7 +29,7 @@ test('administer without mayCreate throws AdminError for a directory without a s
   const { dataDirectory, close } = await startTestService();
   try {
     const missing = join(dataDirectory, 'missing');
-    const opened = administer(missing, { mayCreate: false }, () => undefined);
+    const opened = administer({ dataDirectory: missing }, { mayCreate: false }, () => undefined);
     await expect(opened).rejects.toBeInstanceOf(AdminError);
     expect(existsSync(missing)).toBe(false);
   } finally {

@@ -48,6 +48,7 @@ async function blocksRead(buffers: BlockBuffers): Promise<number[]> {
       blocksOf: (_content: number, from: number, count: number) =>
         Array.from({ length: Math.min(count, BLOCKS - from) }, (_, index) => row(from + index)),
       bytesOf: async () => undefined,
+      isShared: false,
       piecesOf: () => undefined,
     },
     buffers,

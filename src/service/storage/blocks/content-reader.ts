@@ -14,7 +14,7 @@ const SHORT_BYTES_MAX = 1024 * 1024;
 /** The sources of content. */
 export interface ReadingParts {
   readonly blocks: Pick<BlockStore, 'read' | 'readPart'>;
-  readonly contents: Pick<Contents, 'blocksOf' | 'bytesOf' | 'piecesOf'>;
+  readonly contents: Pick<Contents, 'blocksOf' | 'bytesOf' | 'isShared' | 'piecesOf'>;
   /** Present if each chunk is needed only until the next one is requested. */
   readonly buffers: BlockBuffers | undefined;
 }
@@ -101,7 +101,7 @@ async function readShort(
   { blocks, contents, buffers }: ReadingParts,
   { block, part }: BlockPart,
 ): Promise<Buffer> {
-  const checksums = contents.piecesOf(block.id);
+  const checksums = contents.piecesOf(block);
   if (checksums) return await blocks.readPart(block, part, checksums);
   const buffer = buffers?.take();
   try {
@@ -112,15 +112,16 @@ async function readShort(
   }
 }
 
-/** Yields the blocks that contain the bytes of `range`, looked up on demand. */
+/** Yields the blocks that contain the bytes of `range`, looked up on demand unless others may remove the list. */
 function* partsOfBlocks(
-  contents: Pick<Contents, 'blocksOf'>,
+  contents: Pick<Contents, 'blocksOf' | 'isShared'>,
   content: number,
   range: ByteRange,
 ): Generator<BlockPart, void, undefined> {
   const last = Math.floor((range.end - 1) / BLOCK_BYTES);
   for (let position = Math.floor(range.start / BLOCK_BYTES); position <= last; ) {
-    const rows = contents.blocksOf(content, position, Math.min(ROWS, last - position + 1));
+    const rowsMax = contents.isShared ? Number.POSITIVE_INFINITY : ROWS;
+    const rows = contents.blocksOf(content, position, Math.min(rowsMax, last - position + 1));
     if (rows.length === 0) throw new DamagedBlockError(`list of content ${content}`, 'it ends too early');
     for (const block of rows) {
       const before = position * BLOCK_BYTES;

@@ -24,12 +24,20 @@ export class Contents {
   /** Number of readers of each content. Like an open file, a content exists until its last reader is done. */
   readonly #readers = new Map<number, number>();
 
-  /** `bytesElsewhere` returns the bytes of a small block that this database does not have. */
+  /**
+   * `elsewhere` is given for a copy of rows that other processes change too. It returns the bytes of a small block, which
+   * the copy does not have.
+   */
   constructor(
     private readonly database: SqliteDatabase,
-    private readonly bytesElsewhere: (block: BlockRow) => Promise<Buffer | undefined> = async () => undefined,
+    private readonly elsewhere?: (block: BlockRow) => Promise<Buffer | undefined>,
   ) {
     this.#sql = statements(database);
+  }
+
+  /** Whether other processes may remove a content while it is being read here. */
+  get isShared(): boolean {
+    return this.elsewhere !== undefined;
   }
 
   /** Returns the block with this hash. */
@@ -159,16 +167,17 @@ export class Contents {
 
   /** Returns the bytes of a small block; `undefined` if they are lost. */
   async bytesOf(block: BlockRow): Promise<Buffer | undefined> {
-    return this.#sql.bytesOf.get(block.id)?.bytes ?? (await this.bytesElsewhere(block));
+    return this.#sql.bytesOf.get(block.id)?.bytes ?? (await this.elsewhere?.(block));
   }
 
   /** Returns the checksums of the pieces of a block; `undefined` if it was stored without. */
-  piecesOf(block: number): Buffer | undefined {
-    return this.#sql.piecesOf.get(block)?.checksums;
+  piecesOf({ id, hash }: BlockRow): Buffer | undefined {
+    return this.#sql.piecesOf.get(id, hash)?.checksums;
   }
 
-  /** Keeps a content until `stopReading`, even if its last revision is removed. */
+  /** Keeps a content until `stopReading`, even if its last revision is removed, unless others may remove it. */
   startReading(content: number): void {
+    if (this.isShared) return;
     this.#readers.set(content, (this.#readers.get(content) ?? 0) + 1);
   }
 
@@ -179,6 +188,7 @@ export class Contents {
 
   /** Returns whether that was the last reader of a content without a revision. The caller then has to collect it. */
   stopReading(content: number): boolean {
+    if (this.isShared) return false;
     const left = (this.#readers.get(content) ?? 1) - 1;
     if (left > 0) this.#readers.set(content, left);
     else this.#readers.delete(content);
@@ -207,8 +217,8 @@ function statements(database: SqliteDatabase) {
     ),
     someName: database.prepare<[]>('SELECT 1 FROM block_name LIMIT 1'),
     addName: database.prepare<[number, string]>('INSERT INTO block_name (block, name) VALUES (?, ?)'),
-    piecesOf: database.prepare<[number], { checksums: Buffer }>(
-      'SELECT checksums FROM block_pieces WHERE block = ?',
+    piecesOf: database.prepare<[number, Buffer], { checksums: Buffer }>(
+      'SELECT checksums FROM block_pieces JOIN block ON block.id = block_pieces.block WHERE block.id = ? AND hash = ?',
     ),
     isNeeded: database.prepare<[number, number]>(
       `SELECT 1 FROM content_block WHERE block = ? UNION ALL SELECT 1 FROM session_piece WHERE block = ? LIMIT 1`,

@@ -22,7 +22,13 @@ export class Ticks {
     const store = database.prepare<[number, number]>('UPDATE namespace SET tick = ? WHERE id = ?');
     this.#stored = (ns) => stored.get(ns)?.tick ?? 0;
     this.#store = (ns, last) => store.run(last, ns);
-    for (const range of reserved) this.#keep(range);
+    this.keep(reserved);
+  }
+
+  /** Keeps numbers that others have reserved. */
+  keep(ranges: readonly NumberRange[]): void {
+    for (const range of ranges)
+      if (!this.#reserved.get(range.ns)?.some(({ first }) => first === range.first)) this.#keep(range);
   }
 
   /** Returns the last issued number of a namespace. */

@@ -8,7 +8,7 @@ import { StorageError, type StorageRefusal } from '../storage.ts';
 import { type PieceRow, type SessionRow, sessionStatements } from './session-rows.ts';
 
 /** Lifetime of a session from its start, in ms (service-api.md §9.5). */
-const SESSION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;
+export const SESSION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** Maximum size of a file, in bytes. */
 const FILE_BYTES_MAX = 2 ** 41 - 2 ** 22;

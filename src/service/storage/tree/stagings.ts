@@ -30,9 +30,14 @@ export class Stagings {
   #current: NumberRange | undefined;
   readonly #runner = new StepRunner(this);
 
+  /**
+   * `abandonedUpTo` returns the number up to which hidden stagings, except the one that is being filled here, have been
+   * abandoned; by default all have.
+   */
   constructor(
     database: SqliteDatabase,
     private readonly contents: Contents,
+    private readonly abandonedUpTo: () => number = () => Number.MAX_SAFE_INTEGER,
   ) {
     this.#sql = statements(database);
   }
@@ -52,8 +57,11 @@ export class Stagings {
     }
   }
 
-  begin({ ns, first, last }: NumberRange, copy: boolean): void {
-    this.#sql.begin.run({ ns, first, last, copies: copy ? 1 : 0 });
+  /** Begins a staging. Returns `false` if another one has some of these numbers. */
+  begin(range: NumberRange, copy: boolean): boolean {
+    if (this.#sql.overlapping.get(range)) return false;
+    this.#sql.begin.run({ ...range, copies: copy ? 1 : 0 });
+    return true;
   }
 
   /** Changes rows of a staging, and records the bytes that this charges to the namespace. */
@@ -104,7 +112,7 @@ export class Stagings {
 
   #next(): Staging | undefined {
     const { ns = -1, first = -1 } = this.#current ?? {};
-    return this.#sql.next.get(ns, first);
+    return this.#sql.next.get(ns, first, this.abandonedUpTo());
   }
 
   /** Drops deletions at the paths of a published staging. */
@@ -159,9 +167,12 @@ function statements(database: SqliteDatabase) {
     hidden: database.prepare<[], NumberRange>(
       'SELECT ns, first, last FROM staging WHERE NOT published ORDER BY first',
     ),
-    next: database.prepare<[exceptNs: number, exceptFirst: number], Staging>(
-      `SELECT first, last, ns, copies, published, at_number AS atNumber FROM staging WHERE NOT (ns = ? AND first = ?)
-       ORDER BY first LIMIT 1`,
+    overlapping: database.prepare<[NumberRange]>(
+      'SELECT 1 FROM staging WHERE ns = @ns AND first <= @last AND last >= @first LIMIT 1',
+    ),
+    next: database.prepare<[exceptNs: number, exceptFirst: number, abandonedUpTo: number], Staging>(
+      `SELECT first, last, ns, copies, published, at_number AS atNumber FROM staging
+       WHERE NOT (ns = ? AND first = ?) AND (published OR first <= ?) ORDER BY first LIMIT 1`,
     ),
     usedBytes: database.prepare<[number], { usedBytes: number }>(
       'SELECT used_bytes AS usedBytes FROM namespace WHERE id = ?',

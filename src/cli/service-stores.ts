@@ -1,9 +1,11 @@
+import { isAbsolute } from 'node:path';
 import { ConfigError } from '../config/settings.ts';
 import {
   type BucketAccess,
   BucketAddressError,
   parseBucketAddress,
 } from '../service/storage/blocks/bucket/bucket-address.ts';
+import type { StoreOptions } from '../service/stores.ts';
 
 /** Returns the bucket of `--blocks` with the keys of the environment; `undefined` without it. Throws `ConfigError`. */
 export function bucketOf(
@@ -19,6 +21,28 @@ export function bucketOf(
     );
   const { AWS_SESSION_TOKEN: sessionToken } = environment;
   return { address, login: { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) } };
+}
+
+/** Where a service has its data beside its directory. */
+export type ServiceStores = Pick<StoreOptions, 'metadata' | 'blocks'>;
+
+/** Returns what `--metadata` and `--blocks` say. Throws `ConfigError`. */
+export function storesOf(
+  { metadata: text, blocks }: { readonly metadata?: string; readonly blocks?: string },
+  environment: NodeJS.ProcessEnv,
+): ServiceStores {
+  const metadata = text ?? environment['DAVGATE_METADATA'];
+  if (metadata === undefined) {
+    const bucket = bucketOf(blocks, environment);
+    return bucket ? { blocks: bucket } : {};
+  }
+  if (blocks === undefined)
+    throw new ConfigError(
+      '--metadata: the contents of files need a place that all services reach; give --blocks s3://BUCKET or --blocks /SHARED/FOLDER',
+    );
+  const inFolder = isAbsolute(blocks) ? { folder: blocks } : undefined;
+  const place = inFolder ?? bucketOf(blocks, environment);
+  return { metadata, ...(place && { blocks: place }) };
 }
 
 function addressOf(blocks: string): BucketAccess['address'] {

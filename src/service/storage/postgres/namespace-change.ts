@@ -1,0 +1,26 @@
+import type { Row } from './tables.ts';
+
+/** The row of a namespace. */
+export interface NamespaceRow {
+  readonly id: number;
+  readonly name: string;
+  /** The number of its commits. */
+  readonly version: number;
+  readonly limitBytes: number;
+  readonly usedBytes: number;
+  readonly horizon: number;
+  readonly tick: number;
+}
+
+/** What changed in a namespace up to a version. */
+export interface NamespaceChange {
+  /** The namespace afterwards. */
+  readonly namespace: NamespaceRow;
+  /** New and changed rows, by table. */
+  readonly rows: ReadonlyMap<string, readonly Row[]>;
+  /** The keys of removed rows, by table. */
+  readonly gone: ReadonlyMap<string, readonly Key[]>;
+}
+
+/** The values of a row's key columns. */
+export type Key = readonly (string | number)[];

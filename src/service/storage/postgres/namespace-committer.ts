@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool, PoolClient } from 'pg';
+import type { Clock } from '../../../util/clock.ts';
+import { type ChangeOutcome, commitGroup } from '../../../util/sqlite/group-commit.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
+import { DatabaseAwayError, isConnectionLost } from '../../postgres/away.ts';
+import { sqlStateOf } from '../../postgres/errors.ts';
+import { answered, CommitQueue, type Waiting } from '../commit-queue.ts';
+import {
+  type Committer,
+  newTransaction,
+  type Operation,
+  type Transaction,
+  withoutTrace,
+} from '../committer.ts';
+import { codeOf, insufficientSpace } from '../errors.ts';
+import type { Ticks } from '../feed/ticks.ts';
+import { ChangeRecorder, type Recorded } from './change-recorder.ts';
+import { inConnection, whileConnectionsFail } from './connections.ts';
+import type { NamespaceChange, NamespaceRow } from './namespace-change.ts';
+import type { NamespaceCopy } from './namespace-copy.ts';
+import { changeSince, isMade, lockedNamespace, storeCommit } from './namespace-rows.ts';
+
+/** How long a commit waits for those of other processes before the next attempt, in ms. */
+const LOCK_WAIT_MS = 1000;
+
+/** SQLSTATEs of a lock that was not free in time, and of a full disk. */
+const LOCK_NOT_AVAILABLE = '55P03';
+const DISK_FULL = '53100';
+
+export interface NamespaceCommitterParts {
+  readonly pool: Pool;
+  readonly database: SqliteDatabase;
+  readonly copy: NamespaceCopy;
+  readonly ticks: Ticks;
+  readonly clock: Clock;
+  readonly committed: (transaction: Transaction) => void;
+  /** Takes over a change that another process has made. */
+  readonly take: (change: NamespaceChange) => void;
+  /** The name under which notifications of commits are sent. */
+  readonly channel: string;
+  readonly waitMs?: number | undefined;
+  readonly removedRows?: number | undefined;
+}
+
+/** What a trial in the copy has shown. */
+interface Trial {
+  readonly transaction: Transaction;
+  readonly outcomes: readonly ChangeOutcome[];
+  readonly recorded: Recorded;
+  /** The namespace after the commit. */
+  readonly namespace: NamespaceRow;
+}
+
+/** The connection failed before the answer to a COMMIT came. */
+class CommitInDoubt extends DatabaseAwayError {
+  constructor(
+    readonly trial: Trial,
+    cause: unknown,
+  ) {
+    super('a commit has no answer', { cause });
+  }
+}
+
+/**
+ * Commits to a namespace that other processes commit to as well. While it holds the lock of the namespace's row, its copy
+ * is brought up to date, the operations run in the copy on trial, and the rows that they have changed there are stored.
+ * The copy takes them over once they are durable.
+ */
+export class NamespaceCommitter implements Committer {
+  readonly #queue: CommitQueue;
+  readonly #recorder: ChangeRecorder;
+
+  constructor(private readonly parts: NamespaceCommitterParts) {
+    this.#queue = new CommitQueue(parts.clock, parts.waitMs, (batch) => this.#commit(batch));
+    this.#recorder = new ChangeRecorder(parts.database);
+  }
+
+  run<T>(operation: Operation<T>, until?: AbortSignal): Promise<T> {
+    return this.#queue.run(operation, until);
+  }
+
+  get isClosed(): boolean {
+    return this.#queue.isClosed;
+  }
+
+  close(): Promise<void> {
+    return this.#queue.close();
+  }
+
+  async #commit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
+    try {
+      const { transaction, outcomes } = await whileConnectionsFail(this.parts.clock, () => this.#try(batch));
+      this.parts.committed(transaction);
+      return answered(batch, outcomes);
+    } catch (failure) {
+      // Those who may wait longer do.
+      if (sqlStateOf(failure) === LOCK_NOT_AVAILABLE) return batch;
+      // An operation that cannot be stored must not fail the others.
+      if (batch.length > 1 && !isConnectionLost(failure))
+        for (const waiting of batch) await this.#commit([waiting]);
+      else
+        for (const { reject } of batch)
+          reject(sqlStateOf(failure) === DISK_FULL ? insufficientSpace() : failure);
+      return [];
+    }
+  }
+
+  /** Commits as many operations as fit in one transaction, at least one. */
+  async #try(batch: readonly Waiting[]): Promise<Trial> {
+    const mark = randomUUID();
+    const trial = await this.#transacted(batch, mark).catch(async (failure: unknown) => {
+      if (!(failure instanceof CommitInDoubt)) throw failure;
+      if (await this.#isSettled(failure.trial, mark)) return failure.trial;
+      throw failure.cause;
+    });
+    const { namespace, recorded } = trial;
+    // A reader may have been told of the commit by the database before.
+    if ((this.parts.copy.version ?? 0) < namespace.version) this.parts.copy.apply({ namespace, ...recorded });
+    return trial;
+  }
+
+  /** Throws `CommitInDoubt` when the connection fails during the commit. */
+  #transacted(batch: readonly Waiting[], mark: string): Promise<Trial> {
+    return inConnection(this.parts.pool, async (client) => {
+      const trial = await this.#prepare(client, batch, mark);
+      try {
+        const { command } = await client.query('COMMIT');
+        if (command !== 'COMMIT') throw new Error('the database has not committed');
+      } catch (failure) {
+        throw isConnectionLost(failure) ? new CommitInDoubt(trial, failure) : failure;
+      }
+      return trial;
+    });
+  }
+
+  async #prepare(client: PoolClient, batch: readonly Waiting[], mark: string): Promise<Trial> {
+    const { copy, channel } = this.parts;
+    await client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
+    const locked = await lockedNamespace(client, copy.id);
+    if (!locked) throw new Error(`namespace ${copy.id} is no longer in the database`);
+    await this.#catchUp(client, locked);
+    const trial = this.#onTrial(batch);
+    const { recorded, namespace } = trial;
+    const isChanged = recorded.rows.size > 0 || recorded.gone.size > 0 || namespace.tick !== locked.tick;
+    if (!isChanged) return { ...trial, namespace: locked };
+    await storeCommit(client, { namespace, recorded, mark, channel });
+    return trial;
+  }
+
+  async #catchUp(client: PoolClient, locked: NamespaceRow): Promise<void> {
+    const { copy, take } = this.parts;
+    if (copy.version === locked.version) return;
+    const change = await changeSince(client, locked, copy.version ?? 0);
+    if (!change) throw new Error(`the copy of namespace ${copy.id} is too old`);
+    take(change);
+  }
+
+  /** Runs operations in the copy, and undoes them there. */
+  #onTrial(batch: readonly Waiting[]): Trial {
+    const { database, copy, ticks, clock } = this.parts;
+    const transaction = newTransaction(ticks, clock, clock.now(), this.parts.removedRows);
+    let recorded: Recorded | undefined;
+    let namespace = copy.namespace;
+    const version = namespace.version + 1;
+    let ran = 0;
+    try {
+      const outcomes = commitGroup(
+        database,
+        [
+          () => this.#recorder.start(),
+          ...batch.map(({ operation }) => () => {
+            ran += 1;
+            return withoutTrace(transaction, () => operation(transaction));
+          }),
+        ],
+        {
+          isTrial: true,
+          isFull: () => ran > 0 && transaction.isFull(),
+          onUndone: (error) => {
+            if (codeOf(error).startsWith('SQLITE_')) throw error;
+          },
+          beforeCommit: () => {
+            ticks.store();
+            recorded = this.#recorder.recorded();
+            namespace = { ...copy.namespace, version };
+          },
+        },
+      );
+      if (!recorded) throw new Error('a trial has recorded nothing');
+      return { transaction, outcomes: outcomes.slice(1), recorded, namespace };
+    } catch (failure) {
+      ticks.takeBack();
+      throw failure;
+    }
+  }
+
+  /** Returns whether a commit without an answer has taken place. */
+  #isSettled({ namespace }: Trial, mark: string): Promise<boolean> {
+    return whileConnectionsFail(this.parts.clock, () =>
+      inConnection(this.parts.pool, async (client) => {
+        // The lock is free once the lost connection's transaction has ended.
+        await client.query('BEGIN');
+        await lockedNamespace(client, namespace.id);
+        const isSettled = await isMade(client, namespace, mark);
+        await client.query('COMMIT');
+        return isSettled;
+      }),
+    );
+  }
+}

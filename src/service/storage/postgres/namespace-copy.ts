@@ -1,0 +1,116 @@
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
+import type { NameIndex } from '../tree/name-index.ts';
+import type { Key, NamespaceChange, NamespaceRow } from './namespace-change.ts';
+import { columnsOf, quoted, type Row, TABLES, type Table } from './tables.ts';
+
+/** The statements that write rows of one table. */
+interface Writer {
+  readonly name: string;
+  readonly put: (row: Row) => void;
+  readonly drop: (key: Key) => void;
+}
+
+/** Tables in which no two rows have the same hash. */
+const HASHED = new Set(['block', 'content']);
+
+/** The rows of one namespace in a SQLite database, copied from PostgreSQL. They can be read at any time. */
+export class NamespaceCopy {
+  readonly #writers: readonly Writer[];
+  readonly #apply: (change: NamespaceChange) => void;
+  #version: number | undefined;
+
+  constructor(
+    private readonly database: SqliteDatabase,
+    names: NameIndex,
+    readonly id: number,
+  ) {
+    this.#writers = TABLES.map((table) => writerOf(database, table, id, names));
+    const putNamespace = database.prepare<[NamespaceRow]>(
+      `INSERT INTO namespace (id, name, limit_bytes, used_bytes, horizon, tick)
+       VALUES (@id, @name, @limitBytes, @usedBytes, @horizon, @tick)
+       ON CONFLICT (id) DO UPDATE SET limit_bytes = excluded.limit_bytes, used_bytes = excluded.used_bytes,
+         horizon = excluded.horizon, tick = excluded.tick`,
+    );
+    this.#apply = database.transaction((change: NamespaceChange) => {
+      this.#write(change);
+      putNamespace.run(change.namespace);
+    });
+  }
+
+  /** The number of the last commit that it has; `undefined` until it has been loaded. */
+  get version(): number | undefined {
+    return this.#version;
+  }
+
+  /** Returns the namespace as it is here. */
+  get namespace(): NamespaceRow {
+    const row = this.database
+      .prepare<[number], Omit<NamespaceRow, 'version'>>(
+        `SELECT id, name, limit_bytes AS limitBytes, used_bytes AS usedBytes, horizon, tick
+         FROM namespace WHERE id = ?`,
+      )
+      .get(this.id);
+    if (!row) throw new Error(`namespace ${this.id} has not been loaded`);
+    return { ...row, version: this.#version ?? 0 };
+  }
+
+  /** Removes all rows, to load them again. */
+  clear(): void {
+    this.database.pragma('foreign_keys = OFF');
+    for (const { name } of [...TABLES].reverse()) this.database.exec(`DELETE FROM ${name}`);
+    this.database.exec('DELETE FROM word');
+    this.database.pragma('foreign_keys = ON');
+    this.#version = undefined;
+  }
+
+  /** Takes over a change. The rows may come in several pieces, of which only the last one sets the version. */
+  apply(change: NamespaceChange, isLast = true): void {
+    // The rows refer to each other only once all are there.
+    this.database.pragma('foreign_keys = OFF');
+    try {
+      this.#apply(change);
+    } finally {
+      this.database.pragma('foreign_keys = ON');
+    }
+    if (isLast) this.#version = change.namespace.version;
+  }
+
+  #write({ rows, gone }: NamespaceChange): void {
+    for (const { name, drop } of this.#writers) {
+      for (const key of gone.get(name) ?? []) drop(key);
+      // A row may have the hash that another one of these had before.
+      if (HASHED.has(name)) for (const [id] of rows.get(name) ?? []) drop([Number(id)]);
+    }
+    for (const { name, put } of this.#writers) for (const row of rows.get(name) ?? []) put(row);
+  }
+}
+
+/** A row that other rows refer to keeps its place: a replaced one would take them along. */
+function writerOf(database: SqliteDatabase, table: Table, ns: number, names: NameIndex): Writer {
+  const { name } = table;
+  const nsColumn = table.ns === 'none' ? [] : ['ns'];
+  const nsKey = table.ns === 'key' ? ['ns'] : [];
+  const columns = columnsOf(table);
+  const key = table.key.map(quoted);
+  const rest = columns.filter((column) => !key.includes(column));
+  const changes = rest.map((column) => `${column} = excluded.${column}`).join(', ');
+  const put = database.prepare(
+    `INSERT INTO ${name} (${[...nsColumn, ...columns].join(', ')})
+     VALUES (${[...nsColumn.map(() => ns), ...columns.map(() => '?')].join(', ')})
+     ON CONFLICT (${[...nsKey, ...key].join(', ')}) DO ${rest.length > 0 ? `UPDATE SET ${changes}` : 'NOTHING'}`,
+  );
+  const drop = database.prepare(
+    `DELETE FROM ${name} WHERE ${[...nsColumn.map(() => `ns = ${ns}`), ...key.map((column) => `${column} = ?`)].join(' AND ')}`,
+  );
+  const nameKey = table.hasPlace ? Object.keys(table.columns).indexOf('name_key') : -1;
+  return {
+    name,
+    put(row) {
+      put.run(...row.slice(0, columns.length));
+      if (nameKey >= 0) names.add(ns, String(row[nameKey]));
+    },
+    drop(key) {
+      drop.run(...key);
+    },
+  };
+}

@@ -1,0 +1,247 @@
+import { createHash } from 'node:crypto';
+import type { QueryResultRow } from 'pg';
+import { findRow, type Queries, rowsOf } from '../../postgres/queries.ts';
+import { SESSION_LIFE_MS } from '../sessions/sessions.ts';
+import type { Recorded } from './change-recorder.ts';
+import type { Key, NamespaceChange, NamespaceRow } from './namespace-change.ts';
+import { columnsOf, quoted, type Row, TABLES, type Table, type Value } from './tables.ts';
+
+const SELECT_NAMESPACE = `
+  SELECT id, name, version, limit_bytes AS "limitBytes", used_bytes AS "usedBytes", horizon, tick
+  FROM davgate.namespace`;
+
+/** Returns a namespace by its public name. */
+export function namespaceNamed(on: Queries, name: string): Promise<NamespaceRow | undefined> {
+  return findRow(on, `${SELECT_NAMESPACE} WHERE name = $1`, name);
+}
+
+/** Returns a namespace by its number. */
+export function namespaceOf(on: Queries, ns: number): Promise<NamespaceRow | undefined> {
+  return findRow(on, `${SELECT_NAMESPACE} WHERE id = $1`, ns);
+}
+
+/** Returns a namespace, which no other transaction can then commit to until this one ends. */
+export function lockedNamespace(on: Queries, ns: number): Promise<NamespaceRow | undefined> {
+  return findRow(on, `${SELECT_NAMESPACE} WHERE id = $1 FOR UPDATE`, ns);
+}
+
+/** Creates a namespace, or changes its limit. */
+export async function putNamespace(on: Queries, name: string, limitBytes: number): Promise<void> {
+  await on.query(
+    // The mark of a commit without rows.
+    `WITH put AS (
+       INSERT INTO davgate.namespace (name, limit_bytes) VALUES ($1, $2)
+       ON CONFLICT (name) DO UPDATE SET limit_bytes = excluded.limit_bytes, version = namespace.version + 1
+         WHERE namespace.limit_bytes <> excluded.limit_bytes
+       RETURNING id, version)
+     INSERT INTO davgate.commit (ns, version, mark, tables) SELECT id, version, 'limit', '{}' FROM put WHERE version > 0`,
+    [name, limitBytes],
+  );
+}
+
+interface CommitRow extends QueryResultRow {
+  readonly version: number;
+  readonly tables: readonly string[];
+  readonly gone: Readonly<Record<string, readonly Key[]>> | null;
+}
+
+/**
+ * Returns what changed in a namespace after commit number `since`; `undefined` when that is no longer known. The
+ * transaction sees one state of the database, or has locked the namespace.
+ */
+export async function changeSince(
+  on: Queries,
+  namespace: NamespaceRow,
+  since: number,
+): Promise<NamespaceChange | undefined> {
+  const commits = await rowsOf<CommitRow>(
+    on,
+    'SELECT version, tables, gone FROM davgate.commit WHERE ns = $1 AND version > $2 ORDER BY version',
+    namespace.id,
+    since,
+  );
+  if (commits.length !== namespace.version - since) return undefined;
+  const changed = new Set(commits.flatMap(({ tables }) => tables));
+  const rows = new Map<string, readonly Row[]>();
+  for (const table of TABLES)
+    if (changed.has(table.name)) rows.set(table.name, await rowsAfter(on, table, namespace.id, since));
+  const gone = new Map<string, Key[]>();
+  for (const commit of commits)
+    for (const [name, keys] of Object.entries(commit.gone ?? {}))
+      gone.set(name, [...(gone.get(name) ?? []), ...keys]);
+  return { namespace, rows, gone };
+}
+
+async function rowsAfter(on: Queries, table: Table, ns: number, version: number): Promise<readonly Row[]> {
+  const text = `SELECT ${columnsOf(table).join(', ')} FROM davgate.${table.name} WHERE ns = $1 AND version > $2`;
+  return valuesOf(table, await rowsOf(on, text, ns, version));
+}
+
+/** Yields all rows of a namespace in pieces, in a transaction that sees one state of the database. */
+export async function* allRows(on: Queries, ns: number): AsyncGenerator<NamespaceChange['rows']> {
+  for (const table of TABLES) {
+    await on.query(
+      `DECLARE rows NO SCROLL CURSOR FOR SELECT ${columnsOf(table).join(', ')} FROM davgate.${table.name} WHERE ns = ${ns}`,
+    );
+    for (;;) {
+      const rows = valuesOf(table, await rowsOf(on, `FETCH ${PIECE_ROWS} FROM rows`));
+      if (rows.length > 0) yield new Map([[table.name, rows]]);
+      if (rows.length < PIECE_ROWS) break;
+    }
+    await on.query('CLOSE rows');
+  }
+}
+
+/** Rows of a namespace that are loaded at once. */
+const PIECE_ROWS = 2000;
+
+function valuesOf(table: Table, rows: readonly QueryResultRow[]): readonly Row[] {
+  const names = Object.keys(table.columns);
+  return rows.map((row) => names.map((name) => row[name] as Value)); // the columns have only such values
+}
+
+/** A commit to a namespace. */
+export interface NewCommit {
+  /** The namespace after it. */
+  readonly namespace: NamespaceRow;
+  readonly recorded: Recorded;
+  /** Tells this commit from every other one. */
+  readonly mark: string;
+  /** Who learns of it: others listen for notifications under this name. */
+  readonly channel: string;
+}
+
+/** Stores a commit, in one statement whatever its size. The namespace is locked. */
+export async function storeCommit(on: Queries, commit: NewCommit): Promise<void> {
+  const values: unknown[] = [];
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  const { namespace, recorded, mark, channel } = commit;
+  const ns = parameter(namespace.id);
+  const version = parameter(namespace.version);
+  const parts = TABLES.flatMap((table) => {
+    const rows = recorded.rows.get(table.name);
+    const gone = recorded.gone.get(table.name);
+    return [
+      ...(rows ? [putPart(table, rows, ns, version, parameter)] : []),
+      ...(gone ? dropParts(table, gone, ns, parameter) : []),
+    ];
+  });
+  const tables = parameter([...recorded.rows.keys()]);
+  const gone = parameter(recorded.gone.size > 0 ? JSON.stringify(Object.fromEntries(recorded.gone)) : null);
+  const { usedBytes, horizon, tick } = namespace;
+  await on.query(
+    `WITH ${[
+      ...parts,
+      `made AS (INSERT INTO davgate.commit (ns, version, mark, tables, gone)
+         VALUES (${ns}::bigint, ${version}::bigint, ${parameter(mark)}, ${tables}::text[], ${gone}::jsonb))`,
+      `changed AS (UPDATE davgate.namespace SET version = ${version}, used_bytes = ${parameter(usedBytes)},
+         horizon = ${parameter(horizon)}, tick = ${parameter(tick)} WHERE id = ${ns} RETURNING id)`,
+    ].join(',\n')}
+     SELECT pg_notify(${parameter(channel)}, id::text) FROM changed`,
+    values,
+  );
+}
+
+type Parameter = (value: unknown) => string;
+
+/** Returns the part of the statement that writes rows of a table. */
+function putPart(
+  table: Table,
+  rows: readonly Row[],
+  ns: string,
+  version: string,
+  parameter: Parameter,
+): string {
+  const columns = [...Object.entries(table.columns), ...(table.name === 'block' ? [BYTES] : [])];
+  const arrays = columns.map(([, type], index) => `${parameter(rows.map((row) => row[index]))}::${type}[]`);
+  const names = columns.map(([name]) => quoted(name));
+  if (table.hasPlace) {
+    arrays.push(`${parameter(rows.map((row) => placeOf(keyOfRow(table, row))))}::bytea[]`);
+    names.push('place');
+  }
+  const key = table.hasPlace ? ['place'] : table.key.map(quoted);
+  const changes = [...names.filter((name) => !key.includes(name)), 'version'].map(
+    (name) => `${name} = excluded.${name}`,
+  );
+  return `put_${table.name} AS (
+    INSERT INTO davgate.${table.name} AS old (${names.join(', ')}, ns, version)
+    SELECT *, ${ns}::bigint, ${version}::bigint FROM unnest(${arrays.join(', ')})
+    ON CONFLICT (ns, ${key.join(', ')}) DO UPDATE SET ${changes.join(', ')})`;
+}
+
+/** In PostgreSQL a small block's row has its bytes. */
+const BYTES = ['bytes', 'bytea'] as const;
+
+/** Returns the parts of the statement that remove rows of a table. */
+function dropParts(table: Table, gone: readonly Key[], ns: string, parameter: Parameter): string[] {
+  const { name, key, columns } = table;
+  const from = `DELETE FROM davgate.${name} USING`;
+  if (table.hasPlace) {
+    const places = parameter(gone.map(placeOf));
+    return [
+      `drop_${name} AS (${from} unnest(${places}::bytea[]) AS gone (place)
+      WHERE ${name}.ns = ${ns} AND ${name}.place = gone.place)`,
+    ];
+  }
+  const arrays = key.map(
+    (column, index) => `${parameter(gone.map((one) => one[index]))}::${columns[column]}[]`,
+  );
+  const names = key.map(quoted);
+  const same = names.map((column) => `${name}.${column} = gone.${column}`).join(' AND ');
+  const drop = `${from} unnest(${arrays.join(', ')}) AS gone (${names.join(', ')}) WHERE ${name}.ns = ${ns} AND ${same}`;
+  if (name !== 'block') return [`drop_${name} AS (${drop})`];
+  // A reader may be about to ask for the bytes.
+  return [
+    `drop_block AS (${drop} RETURNING block.hash, block.bytes)`,
+    `condemn_bytes AS (INSERT INTO davgate.condemned_bytes (ns, hash, bytes)
+       SELECT ${ns}::bigint, hash, bytes FROM drop_block WHERE bytes IS NOT NULL
+       ON CONFLICT (ns, hash) DO UPDATE SET since = excluded.since)`,
+  ];
+}
+
+function keyOfRow({ key, columns }: Table, row: Row): Key {
+  const names = Object.keys(columns);
+  return key.map((column) => String(row[names.indexOf(column)]));
+}
+
+/** Returns what identifies the row of a path. */
+function placeOf(key: Key): Buffer {
+  return createHash('sha256').update(JSON.stringify(key)).digest().subarray(0, PLACE_BYTES);
+}
+
+/** Two paths with the same 128 bits are not to be expected. */
+const PLACE_BYTES = 16;
+
+/** Returns whether a commit with this mark is the one that made a version. */
+export async function isMade(on: Queries, { id, version }: NamespaceRow, mark: string): Promise<boolean> {
+  const row = await findRow<{ mark: string }>(
+    on,
+    'SELECT mark FROM davgate.commit WHERE ns = $1 AND version = $2',
+    id,
+    version,
+  );
+  return row?.mark === mark;
+}
+
+/** Returns the bytes of a small block, even if it is no longer needed since a short while. */
+export async function smallBytes(on: Queries, ns: number, hash: Buffer): Promise<Buffer | undefined> {
+  const row = await findRow<{ bytes: Buffer }>(
+    on,
+    `SELECT bytes FROM davgate.block WHERE ns = $1 AND hash = $2 AND bytes IS NOT NULL
+     UNION ALL SELECT bytes FROM davgate.condemned_bytes WHERE ns = $1 AND hash = $2 LIMIT 1`,
+    ns,
+    hash,
+  );
+  return row?.bytes;
+}
+
+/** Returns the namespaces in which removals, moves or expired sessions have to be cleared away. */
+export async function unfinished(on: Queries, nowMs: number): Promise<readonly number[]> {
+  const rows = await rowsOf<{ ns: number }>(
+    on,
+    `SELECT ns FROM davgate.removal UNION SELECT ns FROM davgate.staging UNION SELECT ns FROM davgate.doomed
+     UNION SELECT ns FROM davgate.session WHERE started_ms <= $1`,
+    nowMs - SESSION_LIFE_MS,
+  );
+  return rows.map(({ ns }) => ns);
+}

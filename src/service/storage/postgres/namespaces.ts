@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openDatabase } from '../storage-database.ts';
+import { whileConnectionsFail } from './connections.ts';
+import { namespaceNamed } from './namespace-rows.ts';
+import { type NamespaceNeeds, OpenNamespace } from './open-namespace.ts';
+
+/** Copies that a process keeps although nobody uses them. */
+const UNUSED_MAX = 100;
+
+/** Size of the page cache of a copy, in KiB: its file is in the memory of the operating system. */
+const CACHE_KIB = 1024;
+
+interface Held {
+  readonly opening: Promise<OpenNamespace>;
+  readonly file: string;
+  users: number;
+  waits: number;
+}
+
+/** The namespaces of which this process has copies. A copy is loaded at its first use. */
+export class Namespaces {
+  /** By number, the least recently used first. */
+  readonly #held = new Map<number, Held>();
+  readonly #numbers = new Map<string, number>();
+  #closing: Promise<void>[] = [];
+
+  constructor(
+    private readonly folder: string,
+    private readonly needs: NamespaceNeeds,
+  ) {}
+
+  /** Runs `use` with a namespace that has all earlier commits. Throws `DatabaseAwayError`. */
+  async with<T>(name: string, use: (namespace: OpenNamespace) => Promise<T>): Promise<T> {
+    return await this.at(await this.#numberOf(name), use);
+  }
+
+  /** Like `with`, by the number of the namespace. */
+  async at<T>(ns: number, use: (namespace: OpenNamespace) => Promise<T>): Promise<T> {
+    const held = this.#hold(ns);
+    try {
+      const namespace = await held.opening;
+      await namespace.fresh();
+      return await use(namespace);
+    } finally {
+      this.#release(held);
+    }
+  }
+
+  /** Like `with`, for a sequence; the copy stays while it is read. */
+  async *iterate<T>(
+    name: string,
+    use: (namespace: OpenNamespace) => AsyncIterable<T>,
+  ): AsyncGenerator<T, void, undefined> {
+    const held = this.#hold(await this.#numberOf(name));
+    try {
+      const namespace = await held.opening;
+      await namespace.fresh();
+      yield* use(namespace);
+    } finally {
+      this.#release(held);
+    }
+  }
+
+  /** Like `at`, for a call that waits for a change, of which `changed` has to tell the copy. */
+  async watching<T>(ns: number, use: (namespace: OpenNamespace) => Promise<T>): Promise<T> {
+    const held = this.#hold(ns);
+    held.waits += 1;
+    try {
+      return await this.at(ns, use);
+    } finally {
+      held.waits -= 1;
+      this.#release(held);
+    }
+  }
+
+  /** The numbers of the namespaces of which this process has copies. */
+  get inUse(): readonly number[] {
+    return [...this.#held.keys()];
+  }
+
+  /** The numbers of namespaces in which a call waits for a change. */
+  get watched(): readonly number[] {
+    return [...this.#held].flatMap(([ns, { waits }]) => (waits > 0 ? [ns] : []));
+  }
+
+  /** Brings the copy of a namespace up to date if a call waits for a change in it. */
+  async changed(ns: number): Promise<void> {
+    const held = this.#held.get(ns);
+    if (held && held.waits > 0) await (await held.opening).fresh();
+  }
+
+  /** Ends all waits, finishes accepted work, and removes the copies. */
+  async close(): Promise<void> {
+    for (const [ns, held] of this.#held) this.#drop(ns, held);
+    await Promise.all(this.#closing);
+  }
+
+  async #numberOf(name: string): Promise<number> {
+    const known = this.#numbers.get(name);
+    if (known !== undefined) return known;
+    const row = await whileConnectionsFail(this.needs.clock, () => namespaceNamed(this.needs.pool, name));
+    if (!row) throw new Error(`there is no namespace ${JSON.stringify(name)}: create it first`);
+    this.#numbers.set(name, row.id);
+    return row.id;
+  }
+
+  #hold(ns: number): Held {
+    const held = this.#held.get(ns) ?? this.#open(ns);
+    // The most recently used one is the last.
+    this.#held.delete(ns);
+    this.#held.set(ns, held);
+    held.users += 1;
+    return held;
+  }
+
+  #open(ns: number): Held {
+    const file = join(this.folder, `${ns}-${randomUUID()}.sqlite`);
+    const opening = this.#opened(ns, file);
+    // The next call tries again.
+    opening.catch(() => this.#held.delete(ns));
+    return { opening, file, users: 0, waits: 0 };
+  }
+
+  async #opened(ns: number, file: string): Promise<OpenNamespace> {
+    const database = await openDatabase(file, { cacheKib: CACHE_KIB, isDisposable: true });
+    return new OpenNamespace(ns, database, this.needs);
+  }
+
+  #release(held: Held): void {
+    held.users -= 1;
+    let unused = [...this.#held.values()].filter(({ users }) => users === 0).length;
+    for (const [ns, one] of this.#held) {
+      if (unused <= UNUSED_MAX) return;
+      if (one.users > 0) continue;
+      this.#drop(ns, one);
+      unused -= 1;
+    }
+  }
+
+  #drop(ns: number, { opening, file }: Held): void {
+    this.#held.delete(ns);
+    const closing = opening
+      .then((namespace) => namespace.close())
+      .catch(() => undefined)
+      .then(async () => {
+        for (const suffix of ['', '-wal', '-shm']) await rm(file + suffix, { force: true });
+      })
+      .finally(() => {
+        this.#closing = this.#closing.filter((one) => one !== closing);
+      });
+    this.#closing.push(closing);
+  }
+}

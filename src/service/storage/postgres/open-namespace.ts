@@ -1,0 +1,145 @@
+import type { Pool } from 'pg';
+import type { Clock } from '../../../util/clock.ts';
+import type { Log } from '../../../util/log.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
+import { assembled } from '../assembled.ts';
+import { type BlockPlaces, BlockStore } from '../blocks/block-store.ts';
+import { Contents } from '../blocks/contents.ts';
+import type { Reserve } from '../blocks/reserve.ts';
+import type { Committer } from '../committer.ts';
+import { tickAt } from '../feed/ticks.ts';
+import { localStorage, type Parts } from '../local-storage.ts';
+import type { Storage } from '../storage.ts';
+import { NameIndex } from '../tree/name-index.ts';
+import { changesIn } from './changed-paths.ts';
+import { inConnection, whileConnectionsFail } from './connections.ts';
+import type { NamespaceChange } from './namespace-change.ts';
+import { NamespaceCommitter } from './namespace-committer.ts';
+import { NamespaceCopy } from './namespace-copy.ts';
+import { allRows, changeSince, namespaceOf, smallBytes } from './namespace-rows.ts';
+import type { Versions } from './versions.ts';
+
+/** What the namespaces of a process have in common. */
+export interface NamespaceNeeds {
+  readonly pool: Pool;
+  readonly versions: Versions;
+  /** Blocks are never removed through these places: a row that another process needs may not be in the copy yet. */
+  readonly places: BlockPlaces;
+  readonly tag: string;
+  readonly cursorKey: Buffer;
+  readonly channel: string;
+  readonly mintId: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly commitWaitMs?: number | undefined;
+  readonly removedRowsMax?: number | undefined;
+  readonly stagedRowsMax?: number | undefined;
+}
+
+/** A namespace of which this process has a copy, and the storage over it. */
+export class OpenNamespace {
+  readonly storage: Storage;
+  readonly #parts: Parts;
+  readonly #copy: NamespaceCopy;
+  /** Brings the copy up to date; the next one begins after it. */
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  constructor(
+    readonly ns: number,
+    database: SqliteDatabase,
+    private readonly needs: NamespaceNeeds,
+  ) {
+    const { pool, places, clock } = needs;
+    const contents = new Contents(database, (block) =>
+      whileConnectionsFail(clock, () => smallBytes(pool, ns, block.hash)),
+    );
+    let copy: NamespaceCopy | undefined;
+    this.#parts = assembled({
+      ...{ database, contents, clock, log: needs.log, mintId: needs.mintId },
+      ...{ directoryTag: needs.tag, cursorKey: needs.cursorKey, stagedRowsMax: needs.stagedRowsMax },
+      blocks: new BlockStore(places, contents),
+      mustSearchBlocks: false,
+      abandonedUpTo: () => tickAt(clock.now()),
+      commits: (ticks, committed) => {
+        copy = new NamespaceCopy(database, new NameIndex(database), ns);
+        const committer = new NamespaceCommitter({
+          ...{ pool, database, copy, ticks, clock, committed, channel: needs.channel },
+          take: (change) => this.#take(change),
+          ...{ waitMs: needs.commitWaitMs, removedRows: needs.removedRowsMax },
+        });
+        return { committer, reserve: withoutReserve(committer) };
+      },
+    });
+    if (!copy) throw new Error('a namespace has no copy');
+    this.#copy = copy;
+    this.storage = localStorage(this.#parts);
+  }
+
+  /** Resolves when the copy has everything that was committed before the call. Throws `DatabaseAwayError`. */
+  fresh(): Promise<void> {
+    if (!this.#running) return this.#start();
+    // The one under way may have asked before the call.
+    this.#next ??= this.#running.then(
+      () => this.#start(),
+      () => this.#start(),
+    );
+    return this.#next;
+  }
+
+  #start(): Promise<void> {
+    this.#next = undefined;
+    this.#running = whileConnectionsFail(this.needs.clock, () => this.#catchUp()).finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #catchUp(): Promise<void> {
+    const version = await this.needs.versions.of(this.ns);
+    if (version === undefined) throw new Error(`namespace ${this.ns} is no longer in the database`);
+    if (this.#copy.version !== undefined && this.#copy.version >= version) return;
+    await inConnection(this.needs.pool, async (client) => {
+      // One state of the database for all tables.
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const namespace = await namespaceOf(client, this.ns);
+      if (!namespace) throw new Error(`namespace ${this.ns} is no longer in the database`);
+      const since = this.#copy.version;
+      const change = since === undefined ? undefined : await changeSince(client, namespace, since);
+      if (change) this.#take(change);
+      else {
+        this.#copy.clear();
+        for await (const rows of allRows(client, this.ns))
+          this.#copy.apply({ namespace, rows, gone: new Map() }, false);
+        this.#copy.apply({ namespace, rows: new Map(), gone: new Map() });
+        this.#parts.ticks.keep(this.#parts.store.stagings.ranges);
+      }
+      await client.query('COMMIT');
+    });
+  }
+
+  /** Takes over a change that another process has made, and wakes those who wait for it. */
+  #take(change: NamespaceChange): void {
+    // A commit of this process may have taken it over meanwhile.
+    if ((this.#copy.version ?? 0) >= change.namespace.version) return;
+    this.#copy.apply(change);
+    if (change.rows.has('staging')) this.#parts.ticks.keep(this.#parts.store.stagings.ranges);
+    this.#parts.watchers.notify(changesIn(change));
+  }
+
+  /** Ends the waits, finishes accepted work, and closes the copy. */
+  close(): Promise<void> {
+    return this.storage.close();
+  }
+}
+
+/** Returns commits that free space without a reserve: the database is on another disk. */
+function withoutReserve(committer: Committer): Reserve {
+  return {
+    get isClosed() {
+      return committer.isClosed;
+    },
+    commit: (operation) => committer.run(operation),
+    fill: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,189 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Pool } from 'pg';
+import type { Clock } from '../../../util/clock.ts';
+import type { Log } from '../../../util/log.ts';
+import { makeFolder } from '../../../util/make-folder.ts';
+import { migrate } from '../../postgres/migrate.ts';
+import { findRow, type Queries } from '../../postgres/queries.ts';
+import { blockFolder } from '../blocks/block-folder.ts';
+import type { BlockPlace } from '../blocks/block-place.ts';
+import type { BlockPlaces } from '../blocks/block-store.ts';
+import { blockBucket } from '../blocks/bucket/block-bucket.ts';
+import type { BucketAccess } from '../blocks/bucket/bucket-address.ts';
+import { localDisk } from '../blocks/disk.ts';
+import { IncomingFiles } from '../blocks/incoming-files.ts';
+import { Cursors } from '../feed/cursors.ts';
+import type { Storage } from '../storage.ts';
+import { collectBlocks, forgetOld, takeLease } from './collector.ts';
+import { whileConnectionsFail } from './connections.ts';
+import { MIGRATIONS } from './migrations.ts';
+import { putNamespace, unfinished } from './namespace-rows.ts';
+import { Namespaces } from './namespaces.ts';
+import { followOthers } from './notifications.ts';
+import type { OpenNamespace } from './open-namespace.ts';
+import { Versions } from './versions.ts';
+
+export interface PostgresStorageOptions {
+  /** Connections to the database with the metadata, which the storage does not close. */
+  readonly pool: Pool;
+  /** Directory of this process alone, for copies of metadata and arriving blocks. Nothing in it is needed later. */
+  readonly scratchDirectory: string;
+  /** Where the blocks are: a bucket, or a folder that all processes share. */
+  readonly blocks: BucketAccess | { readonly folder: string };
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly mintId?: () => string;
+  /** How long a block is kept after nothing refers to it, in ms: as long as older backups of the database are of use. */
+  readonly keepDeletedBlocksMs?: number;
+  /** See `StorageOptions`. */
+  readonly commitWaitMs?: number;
+  readonly removedRowsMax?: number;
+  readonly stagedRowsMax?: number;
+}
+
+/** The name under which commits are told. */
+const CHANNEL = 'davgate_commits';
+
+/** No upload takes longer, in ms: 150 MiB and its commit. */
+const UPLOAD_MS_MAX = 24 * 60 * 60 * 1000;
+
+/** How long the removal of blocks may take before another process begins it too, in ms. */
+const COLLECTOR_LEASE_MS = 50 * 60 * 1000;
+
+/** Bytes of a block's name that make it a new one. */
+const NAME_BYTES = 8;
+
+/**
+ * Opens a storage whose metadata is in PostgreSQL, and its blocks in a bucket or a shared folder. Any number of processes
+ * may open the same one. Throws `PostgresError`, `BucketError`, and `DataDirectoryError`.
+ */
+export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
+  const { pool, scratchDirectory, clock, log, mintId = randomId } = options;
+  await migrate(pool, 'storage', MIGRATIONS);
+  const tag = (await settingOf(pool, 'tag', () => randomBytes(4))).toString('hex');
+  const cursorKey = await settingOf(pool, 'cursor-key', () => randomBytes(32));
+  const copies = join(scratchDirectory, 'copies');
+  await rm(copies, { recursive: true, force: true });
+  makeFolder(copies);
+  const { places, blocks } = await placesOf(options, tag);
+  const namespaces = new Namespaces(copies, {
+    ...{ pool, versions: new Versions(pool), places, tag, cursorKey, channel: CHANNEL, mintId, clock, log },
+    ...{ commitWaitMs: options.commitWaitMs, removedRowsMax: options.removedRowsMax },
+    stagedRowsMax: options.stagedRowsMax,
+  });
+  const holder = randomUUID();
+  const keptMs = Math.max(options.keepDeletedBlocksMs ?? 0, UPLOAD_MS_MAX);
+  const closing = new AbortController();
+  const following = followOthers(namespaces, { pool, channel: CHANNEL, clock, log }, closing.signal);
+  const cursors = new Cursors(cursorKey, tag);
+
+  function at<Rest extends readonly unknown[], T>(
+    call: (namespace: OpenNamespace, ...rest: [string, ...Rest]) => Promise<T>,
+  ): (namespace: string, ...rest: Rest) => Promise<T> {
+    return (namespace, ...rest) => namespaces.with(namespace, (open) => call(open, namespace, ...rest));
+  }
+
+  /** Tidies the namespaces in use here, and those with work that a process has left; one process removes blocks for all. */
+  async function tidy(): Promise<void> {
+    for (const ns of new Set([...namespaces.inUse, ...(await unfinished(pool, clock.now()))])) {
+      if (closing.signal.aborted) return;
+      await namespaces.at(ns, ({ storage }) => storage.tidy());
+    }
+    if (!(await takeLease(pool, 'collector', holder, COLLECTOR_LEASE_MS))) return;
+    await forgetOld(pool, keptMs);
+    const removed = await collectBlocks({ on: pool, blocks, keptMs }, closing.signal);
+    if (removed > 0) log.info('removed blocks that nothing refers to', { removedBlocks: removed });
+  }
+
+  return {
+    createNamespace: (namespace, limitBytes) =>
+      whileConnectionsFail(clock, () => putNamespace(pool, namespace, limitBytes)),
+    stat: at(({ storage }, ...call) => storage.stat(...call)),
+    statAll: at(({ storage }, ...call) => storage.statAll(...call)),
+    statWithFolders: at(({ storage }, ...call) => storage.statWithFolders(...call)),
+    isKnown: at(({ storage }, ...call) => storage.isKnown(...call)),
+    countNamed: at(({ storage }, ...call) => storage.countNamed(...call)),
+    countBelow: at(({ storage }, ...call) => storage.countBelow(...call)),
+    findNames: (namespace, ...rest) =>
+      namespaces.iterate(namespace, ({ storage }) => storage.findNames(namespace, ...rest)),
+    list: (owner, ...rest) => namespaces.with(owner.namespace, ({ storage }) => storage.list(owner, ...rest)),
+    listAll: at(({ storage }, ...call) => storage.listAll(...call)),
+    latestCursor: (owner, ...rest) =>
+      namespaces.with(owner.namespace, ({ storage }) => storage.latestCursor(owner, ...rest)),
+    listContinue: (owner, cursor) =>
+      namespaces.with(owner.namespace, ({ storage }) => storage.listContinue(owner, cursor)),
+    async awaitChange(cursor, timeoutMs, signal) {
+      const { ns } = cursors.decode(cursor).state;
+      return await namespaces.watching(ns, ({ storage }) => storage.awaitChange(cursor, timeoutMs, signal));
+    },
+    upload: at(({ storage }, ...call) => storage.upload(...call)),
+    startSession: at(({ storage }, ...call) => storage.startSession(...call)),
+    appendSession: at(({ storage }, ...call) => storage.appendSession(...call)),
+    appendSessions: at(({ storage }, ...call) => storage.appendSessions(...call)),
+    finishSession: at(({ storage }, ...call) => storage.finishSession(...call)),
+    finishSessions: at(({ storage }, ...call) => storage.finishSessions(...call)),
+    read: (namespace, ...rest) =>
+      namespaces.iterate(namespace, ({ storage }) => storage.read(namespace, ...rest)),
+    createFolder: at(({ storage }, ...call) => storage.createFolder(...call)),
+    remove: at(({ storage }, ...call) => storage.remove(...call)),
+    removeForever: at(({ storage }, ...call) => storage.removeForever(...call)),
+    relocate: at(({ storage }, ...call) => storage.relocate(...call)),
+    createFolders: at(({ storage }, ...call) => storage.createFolders(...call)),
+    removeAll: at(({ storage }, ...call) => storage.removeAll(...call)),
+    relocateAll: at(({ storage }, ...call) => storage.relocateAll(...call)),
+    relocateTogether: at(({ storage }, ...call) => storage.relocateTogether(...call)),
+    revisions: at(({ storage }, ...call) => storage.revisions(...call)),
+    restore: at(({ storage }, ...call) => storage.restore(...call)),
+    usage: at(({ storage }, ...call) => storage.usage(...call)),
+    tidy: () => tidy(),
+    async close() {
+      closing.abort();
+      await following;
+      await namespaces.close();
+      await blocks.close();
+    },
+  };
+}
+
+/** Returns a setting that all processes share; the first one makes it. */
+async function settingOf(on: Queries, name: string, make: () => Buffer): Promise<Buffer> {
+  await on.query('INSERT INTO davgate.setting (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+    name,
+    make(),
+  ]);
+  const row = await findRow<{ value: Buffer }>(on, 'SELECT value FROM davgate.setting WHERE name = $1', name);
+  if (!row) throw new Error(`the database has lost its setting ${name}`);
+  return row.value;
+}
+
+/** Returns where the blocks are, and how the namespaces see it. */
+async function placesOf(
+  { scratchDirectory, blocks: asked }: PostgresStorageOptions,
+  tag: string,
+): Promise<{ readonly places: BlockPlaces; readonly blocks: BlockPlace }> {
+  const incoming = new IncomingFiles(scratchDirectory, localDisk);
+  await incoming.prepare();
+  const blocks =
+    'folder' in asked
+      ? blockFolder(asked.folder, localDisk)
+      : blockBucket({ access: asked, directoryTag: tag, hasBlocks: false, incoming });
+  await blocks.prepare();
+  return { blocks, places: { incoming, folder: blocks, bucket: withoutRemovals(blocks) } };
+}
+
+/** Returns a place in which each block has a name of its own, and from which a namespace removes nothing. */
+function withoutRemovals(place: BlockPlace): BlockPlace {
+  return {
+    ...place,
+    newName: (hash) => `${hash}-${randomBytes(NAME_BYTES).toString('hex')}`,
+    remove: async () => {},
+    async *names() {},
+    close: async () => {},
+  };
+}
+
+function randomId(): string {
+  return `id:${randomBytes(16).toString('base64url')}`;
+}

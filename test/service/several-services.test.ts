@@ -1,0 +1,127 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { SCOPES } from '../../src/service/accounts/scopes.ts';
+import { makeFolder } from '../../src/util/make-folder.ts';
+import { eventually } from '../support/eventually.ts';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { download, put, rpc, send, sharedLink, upload } from '../support/service-client.ts';
+
+let postgres: TestPostgres;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres.close());
+
+/** Starts services on one database and one folder of blocks. They answer each other's tokens. */
+async function servicesOnOne(count: number): Promise<readonly TestService[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'davgate-shared-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const blocks = { folder: join(folder, 'blocks') };
+  makeFolder(blocks.folder);
+  const metadata = await postgres.newDatabase();
+  const services = await Promise.all(
+    Array.from({ length: count }, () => startTestService({ metadata, blocks })),
+  );
+  for (const service of services) onTestFinished(() => service.close());
+  return services;
+}
+
+async function two(): Promise<readonly [TestService, TestService]> {
+  const [one, other] = await servicesOnOne(2);
+  if (!one || !other) throw new Error('not two');
+  return [one, { ...other, token: one.token }];
+}
+
+test('a file that is uploaded at one service is listed and read at the other at once', async () => {
+  const [one, other] = await two();
+  for (let count = 0; count < 20; count++) {
+    await put(one, `/folder/f${count}`, `text ${count}`);
+    expect((await download(other, `/folder/f${count}`)).text).toBe(`text ${count}`);
+    const { json } = await rpc(other, 'files/list_folder', { path: '/folder' });
+    expect((json as { entries: unknown[] }).entries).toHaveLength(count + 1);
+  }
+});
+
+test('a long poll at one service ends when the other commits a change', async () => {
+  const [one, other] = await two();
+  const { json } = await rpc(one, 'files/list_folder/get_latest_cursor', { path: '', recursive: true });
+  const polling = rpc(one, 'files/list_folder/longpoll', json, { token: null });
+  await put(other, '/new', 'text');
+  expect((await polling).json).toMatchObject({ changes: true });
+  const changes = await rpc(one, 'files/list_folder/continue', json);
+  expect(changes.json).toMatchObject({ entries: [{ path_lower: '/new' }], has_more: false });
+});
+
+test('a token that one service revokes is refused by the other from the next call on', async () => {
+  const [one, other] = await two();
+  expect((await rpc(other, 'users/get_current_account', null)).status).toBe(200);
+  expect((await rpc(one, 'auth/token/revoke', null)).status).toBe(200);
+  expect((await rpc(other, 'users/get_current_account', null)).status).toBe(401);
+});
+
+test('a link that one service makes is served by the other, until it is revoked', async () => {
+  const [one, other] = await two();
+  await put(one, '/shared', 'shared text');
+  const link = new URL(await sharedLink(one, '/shared'));
+  link.searchParams.delete('dl');
+  link.searchParams.set('raw', '1');
+  const there = `${other.url}${link.pathname}${link.search}`;
+  expect((await send(there, {})).text).toBe('shared text');
+  await rpc(one, 'sharing/revoke_shared_link', { url: link.href });
+  expect((await send(there, {})).status).toBe(404);
+});
+
+test('a batch that one service has begun is finished, as the other shows', async () => {
+  const [one, other] = await two();
+  await put(one, '/f', 'text');
+  const { json } = await rpc(one, 'files/delete_batch', { entries: [{ path: '/f' }, { path: '/none' }] });
+  const { async_job_id } = json as { async_job_id: string };
+  const check = () => rpc(other, 'files/delete_batch/check', { async_job_id });
+  await eventually(async () => {
+    expect((await check()).json).toMatchObject({
+      '.tag': 'complete',
+      entries: [{ '.tag': 'success' }, { '.tag': 'failure' }],
+    });
+  });
+  expect((await rpc(other, 'files/get_metadata', { path: '/f' })).status).toBe(409);
+});
+
+test('an account that one service creates has its files at the other', async () => {
+  const [one, other] = await two();
+  const account = await one.service.addAccount({
+    email: 'ann@example.org',
+    givenName: 'Ann',
+    surname: 'A',
+    mayDeletePermanently: true,
+  });
+  const token = await one.service.grant({ accountId: account.id, scopes: SCOPES });
+  await put({ ...one, token }, '/hers', 'text');
+  expect((await download({ ...other, token }, '/hers')).text).toBe('text');
+  expect((await download(other, '/hers')).status).toBe(409);
+});
+
+test('without its database a service answers 503 with Retry-After, and never that a file is gone', async () => {
+  const own = await startPostgres();
+  const folder = await mkdtemp(join(tmpdir(), 'davgate-shared-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const service = await startTestService({
+    metadata: await own.newDatabase(),
+    blocks: { folder },
+  });
+  onTestFinished(() => service.close());
+  await put(service, '/f', 'text');
+  await own.close();
+  for (const answer of [
+    await rpc(service, 'files/get_metadata', { path: '/f' }),
+    await download(service, '/f'),
+    await upload(service, 'files/upload', { path: '/g' }, { body: 'text' }),
+    await rpc(service, 'files/delete_v2', { path: '/f' }),
+  ]) {
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('retry-after')).toBe('5');
+  }
+});

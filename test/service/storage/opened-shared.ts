@@ -1,0 +1,72 @@
+import { join } from 'node:path';
+import type { Pool } from 'pg';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { openPool } from '../../../src/service/postgres/connect.ts';
+import {
+  openPostgresStorage,
+  type PostgresStorageOptions,
+} from '../../../src/service/storage/postgres/postgres-storage.ts';
+import type { Storage } from '../../../src/service/storage/storage.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import { silentLog } from '../../../src/util/log.ts';
+import { makeFolder } from '../../../src/util/make-folder.ts';
+import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
+import { HOME, temporaryFolder } from './opened.ts';
+
+/** A database and a folder of blocks, which several storages share. */
+export interface SharedPlace {
+  readonly url: string;
+  readonly folder: string;
+}
+
+/** A storage of such a place, and its connections. */
+export interface SharedStorage {
+  readonly storage: Storage;
+  readonly pool: Pool;
+}
+
+/** Starts a PostgreSQL for the tests of a file. */
+export function postgresTests(): {
+  readonly newPlace: () => Promise<SharedPlace>;
+  readonly server: () => TestPostgres;
+} {
+  let postgres: TestPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  });
+  afterAll(() => postgres.close());
+  return {
+    server: () => postgres,
+    async newPlace() {
+      const folder = join(await temporaryFolder(), 'blocks');
+      makeFolder(folder);
+      return { url: await postgres.newDatabase(), folder };
+    },
+  };
+}
+
+/** Opens a storage of a place with one empty home, closed after the test. `usePool` may replace its connections. */
+export async function openedShared(
+  { url, folder }: SharedPlace,
+  options: Partial<PostgresStorageOptions> = {},
+  usePool: (pool: Pool) => Pool = (pool) => pool,
+): Promise<SharedStorage> {
+  const pool = openPool(url, silentLog);
+  const storage = await openPostgresStorage({
+    pool: usePool(pool),
+    scratchDirectory: await temporaryFolder(),
+    blocks: { folder },
+    clock: systemClock,
+    log: silentLog,
+    commitWaitMs: Number.POSITIVE_INFINITY,
+    ...options,
+  });
+  let closing: Promise<void> | undefined;
+  const close = () => {
+    closing ??= storage.close().then(() => pool.end());
+    return closing;
+  };
+  onTestFinished(close);
+  await storage.createNamespace(HOME, 2 ** 40);
+  return { storage: { ...storage, close }, pool };
+}

@@ -1,0 +1,250 @@
+import { readdir } from 'node:fs/promises';
+import type { Pool, PoolClient } from 'pg';
+import { expect, test } from 'vitest';
+import type { Storage } from '../../../src/service/storage/storage.ts';
+import { body, bytesOf, commit, HOME, OWNER, put, refusal, textAt } from './opened.ts';
+import { openedShared, postgresTests, type SharedPlace } from './opened-shared.ts';
+
+const { newPlace, server } = postgresTests();
+
+const WHOLE = { path: '', recursive: true, includeDeleted: false };
+
+/** A lost connection, as the client reports it. */
+function connectionLost(): Error {
+  return new Error('Connection terminated unexpectedly');
+}
+
+/** Returns a pool whose connections run `instead` in place of a statement for which it returns something. */
+function withStatements(
+  pool: Pool,
+  instead: (client: PoolClient, text: string) => Promise<unknown> | undefined,
+): Pool {
+  const connect = async () => {
+    const client = await pool.connect();
+    return new Proxy(client, {
+      get(target, name) {
+        const value = Reflect.get(target, name);
+        if (name !== 'query') return typeof value === 'function' ? value.bind(target) : value;
+        return (text: string, values?: unknown[]) => instead(target, text) ?? target.query(text, values);
+      },
+    });
+  };
+  return new Proxy(pool, {
+    get(target, name) {
+      if (name === 'connect') return connect;
+      const value = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Opens two storages of a new place. */
+async function two(): Promise<{
+  readonly one: Storage;
+  readonly other: Storage;
+  readonly place: SharedPlace;
+}> {
+  const place = await newPlace();
+  return {
+    one: (await openedShared(place)).storage,
+    other: (await openedShared(place)).storage,
+    place,
+  };
+}
+
+test('what one storage acknowledges, the other shows at once: 100 writes and removals in turn', async () => {
+  const { one, other } = await two();
+  for (let count = 0; count < 50; count++) {
+    const [here, there] = count % 2 === 0 ? [one, other] : [other, one];
+    const file = await put(here, `/f${count % 7}`, `text ${count}`);
+    expect(await there.stat(HOME, file.pathLower, false)).toEqual(file);
+    expect(await textAt(there, file.pathLower)).toBe(`text ${count}`);
+    await there.remove(HOME, file.pathLower);
+    expect(await refusal(here.stat(HOME, file.pathLower, false))).toBe('lookup/not_found');
+  }
+});
+
+test('200 writers of one revision over three storages: one wins, and the others are in conflict', async () => {
+  const place = await newPlace();
+  const storages = await Promise.all([1, 2, 3].map(async () => (await openedShared(place)).storage));
+  const [first] = storages;
+  if (!first) throw new Error('none');
+  const { rev } = await put(first, '/f', 'before');
+  const outcomes = await Promise.all(
+    Array.from({ length: 200 }, (_, index) =>
+      refusal(
+        (storages[index % 3] ?? first).upload(
+          HOME,
+          commit('/f', { mode: { tag: 'update', rev }, strictConflict: true }),
+          body(`writer ${index}`),
+        ),
+      ),
+    ),
+  );
+  expect(outcomes.filter((outcome) => outcome === 'done')).toHaveLength(1);
+  expect(outcomes.filter((outcome) => outcome === 'conflict/file')).toHaveLength(199);
+  const text = await textAt(first, '/f');
+  for (const storage of storages) expect(await textAt(storage, '/f')).toBe(text);
+});
+
+test('a session that is begun at one storage is continued and finished at the other, its blocks joined', async () => {
+  const { one, other } = await two();
+  const bytes = Buffer.alloc(9_000_001, 'davgate ');
+  const session = await one.startSession(HOME, 'sequential', body(bytes.subarray(0, 3_000_000)), false);
+  await other.appendSession(
+    HOME,
+    { session, offset: 3_000_000 },
+    body(bytes.subarray(3_000_000, 8_999_999)),
+    false,
+  );
+  await one.appendSession(HOME, { session, offset: 8_999_999 }, body(bytes.subarray(8_999_999)), true);
+  const [file] = await other.finishSessions(HOME, [{ session, offset: 9_000_001, commit: commit('/big') }]);
+  if (!file || !('rev' in file)) throw new Error(String(file));
+  expect((await bytesOf(one.read(HOME, file, undefined))).equals(bytes)).toBe(true);
+  const part = { start: 4_194_000, end: 4_195_000 };
+  expect((await bytesOf(other.read(HOME, file, part))).equals(bytes.subarray(4_194_000, 4_195_000))).toBe(
+    true,
+  );
+});
+
+test('a large move at one storage is seen whole or not at all at the other, also by those who follow it', async () => {
+  const place = await newPlace();
+  const { storage: one } = await openedShared(place, { stagedRowsMax: 10 });
+  const { storage: other } = await openedShared(place, { stagedRowsMax: 10 });
+  await one.createFolders(
+    HOME,
+    Array.from({ length: 120 }, (_, index) => `/from/f${index}`),
+    false,
+  );
+  const cursor = await other.latestCursor(OWNER, WHOLE);
+  const moving = one.relocate(HOME, '/from', '/to', { copy: false, autorename: false });
+  let isMoved = false;
+  moving.then(
+    () => {
+      isMoved = true;
+    },
+    () => undefined,
+  );
+  for (let looks = 0; !isMoved || looks < 3; looks++) {
+    const { entries } = await other.list(OWNER, WHOLE, 1000);
+    const paths = entries.map(({ pathLower }) => pathLower.split('/')[1]);
+    expect(new Set(paths).size).toBe(1);
+    expect(entries).toHaveLength(121);
+  }
+  await moving;
+  const { entries } = await other.listContinue(OWNER, cursor);
+  expect(entries.filter(({ kind }) => kind === 'folder')).toHaveLength(121);
+  expect(entries.find(({ kind }) => kind === 'deleted')?.pathLower).toBe('/from');
+});
+
+test('a file that the other storage removes forever while it is read is read to its end', async () => {
+  const { one, other } = await two();
+  const bytes = Buffer.alloc(9 * 1024 * 1024, 'davgate ');
+  const file = await put(one, '/f', bytes, 'a last block that is small');
+  const reading = one.read(HOME, file, undefined)[Symbol.asyncIterator]();
+  const chunks = [(await reading.next()).value as Uint8Array];
+  await other.removeForever(HOME, '/f');
+  await put(one, '/g', Buffer.alloc(9 * 1024 * 1024, 'another '));
+  for (let next = await reading.next(); !next.done; next = await reading.next()) chunks.push(next.value);
+  expect(Buffer.concat(chunks).toString()).toBe(`${bytes}a last block that is small`);
+});
+
+test.each([
+  ['answer to a COMMIT', async (client: PoolClient) => void (await client.query('COMMIT'))],
+  ['COMMIT itself', async (client: PoolClient) => void (await client.query('ROLLBACK'))],
+])('an upload whose %s is lost is stored once, and acknowledged', async (_, before) => {
+  const place = await newPlace();
+  let left = 0;
+  const { storage } = await openedShared(place, {}, (pool) =>
+    withStatements(pool, (client, text) => {
+      if (text !== 'COMMIT' || left === 0) return undefined;
+      left -= 1;
+      return before(client).then(() => Promise.reject(connectionLost()));
+    }),
+  );
+  left = 2;
+  const file = await put(storage, '/f', 'text');
+  expect(left).toBe(0);
+  const { storage: other } = await openedShared(place);
+  expect((await other.revisions(HOME, '/f', { by: 'path', limit: 10 })).entries).toEqual([file]);
+});
+
+test('no acknowledged write is lost, and none made twice, when the connections are cut at any moment', async () => {
+  const place = await newPlace();
+  const { storage: one } = await openedShared(place);
+  const { storage: other } = await openedShared(place);
+  let isOver = false;
+  const cutting = (async () => {
+    while (!isOver)
+      await server().administer(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = '${new URL(place.url).pathname.slice(1)}' AND random() < 0.2`,
+      );
+  })();
+  const acknowledged = new Map<string, string>();
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, writer) => {
+      for (let count = 0; count < 15; count++) {
+        const storage = (writer + count) % 2 === 0 ? one : other;
+        const path = `/w${writer}/f${count}`;
+        if ((await refusal(put(storage, path, path))) === 'done') acknowledged.set(path, path);
+      }
+    }),
+  );
+  isOver = true;
+  await cutting;
+  expect(acknowledged.size).toBeGreaterThan(0);
+  for (const [path, text] of acknowledged) {
+    expect(await textAt(other, path)).toBe(text);
+    expect((await one.revisions(HOME, path, { by: 'path', limit: 10 })).entries).toHaveLength(1);
+  }
+});
+
+test('a storage that is told of no commit sees the changes of others within seconds, by asking', async () => {
+  const place = await newPlace();
+  const { storage: one } = await openedShared(place);
+  const { storage: deaf } = await openedShared(place, {}, (pool) =>
+    withStatements(pool, (client, text) =>
+      text.startsWith('LISTEN') ? client.query('SELECT 1') : undefined,
+    ),
+  );
+  await put(one, '/f', 'text');
+  const cursor = await deaf.latestCursor(OWNER, WHOLE);
+  const waiting = deaf.awaitChange(cursor, 480_000, new AbortController().signal);
+  await put(one, '/g', 'text');
+  expect(await waiting).toBe(true);
+  expect((await deaf.listContinue(OWNER, cursor)).entries.map(({ pathLower }) => pathLower)).toEqual(['/g']);
+});
+
+test('blocks that nothing refers to are removed after a day, and no other block', async () => {
+  const place = await newPlace();
+  const { storage, pool } = await openedShared(place);
+  const { storage: other } = await openedShared(place);
+  const bytes = Buffer.alloc(200_000, 'kept ');
+  await put(storage, '/kept', bytes);
+  await put(storage, '/gone', Buffer.alloc(200_000, 'gone '));
+  const session = await storage.startSession(HOME, 'sequential', body(Buffer.alloc(200_000, 'sent ')), false);
+  await storage.removeForever(HOME, '/gone');
+  await storage.tidy();
+  expect(await readdir(`${place.folder}/blocks`)).toHaveLength(3);
+  await pool.query(`UPDATE davgate.condemned_block SET since = since - interval '25 hours'`);
+  // Another storage has the task.
+  await other.tidy();
+  expect(await readdir(`${place.folder}/blocks`)).toHaveLength(3);
+  await storage.tidy();
+  expect(await readdir(`${place.folder}/blocks`)).toHaveLength(2);
+  expect(await textAt(other, '/kept')).toBe(bytes.toString());
+  await other.finishSession(HOME, { session, offset: 200_000 }, commit('/sent'), body());
+  expect(await textAt(storage, '/sent')).toBe(Buffer.alloc(200_000, 'sent ').toString());
+});
+
+test('a storage that has been idle for longer than commits are remembered loads its copy again', async () => {
+  const { one, other, place } = await two();
+  await put(one, '/f', 'text');
+  expect(await textAt(other, '/f')).toBe('text');
+  await put(one, '/g', 'text');
+  await one.remove(HOME, '/f');
+  const { pool } = await openedShared(place);
+  await pool.query('DELETE FROM davgate.commit');
+  expect((await other.list(OWNER, WHOLE, 100)).entries.map(({ pathLower }) => pathLower)).toEqual(['/g']);
+});
