@@ -48,7 +48,7 @@ async function runChecks(checks) {
  */
 const HALVES = [
   ['clients', 'alone'],
-  ['unit', 'integration'],
+  ['unit', 'integration', 'postgres'],
 ];
 
 /** @param {import('node:child_process').ChildProcess} child */

@@ -19,6 +19,13 @@ const ALONE = [
   'test/faults/gateway-memory.test.ts',
 ];
 
+/** The tests of the service that run once more on PostgreSQL. The others look into the data directory or have no storage. */
+const ON_POSTGRES = [
+  'test/service/{batches,history,listing,tree}.test.ts',
+  'test/service/sessions/**/*.test.ts',
+  'test/service/links/{link-site,moved-meanwhile,shared-content,sharing,upload-once}.test.ts',
+];
+
 /** The tests that wait for other programs: fewer workers would leave processors idle. */
 const WAITING = { maxWorkers: availableParallelism() + 6, sequence: { groupOrder: 1 } };
 
@@ -58,6 +65,15 @@ export default defineConfig({
             'test/docs/**/*.test.ts',
           ],
           exclude: ALONE,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          ...COMPUTING,
+          include: ON_POSTGRES,
+          globalSetup: ['test/support/build.ts', 'test/support/postgres-setup.ts'],
         },
       },
       { extends: true, test: { name: 'alone', ...WAITING, include: ALONE, isolate: true } },

@@ -24,15 +24,29 @@ export function bucketOf(
 }
 
 /** Where a service has its data beside its directory. */
-export type ServiceStores = Pick<StoreOptions, 'metadata' | 'blocks'>;
+export type ServiceStores = Pick<StoreOptions, 'metadata' | 'blocks' | 'keepDeletedBlocksMs'>;
 
-/** Returns what `--metadata` and `--blocks` say. Throws `ConfigError`. */
+/** Values of the options that say it. */
+export interface StoreValues {
+  readonly metadata?: string;
+  readonly blocks?: string;
+  /** In days. */
+  readonly keepDeletedBlocks?: string;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Returns what `--metadata`, `--blocks` and `--keep-deleted-blocks` say. Throws `ConfigError`. */
 export function storesOf(
-  { metadata: text, blocks }: { readonly metadata?: string; readonly blocks?: string },
+  { metadata: text, blocks, keepDeletedBlocks }: StoreValues,
   environment: NodeJS.ProcessEnv,
 ): ServiceStores {
   const metadata = text ?? environment['DAVGATE_METADATA'];
   if (metadata === undefined) {
+    if (keepDeletedBlocks !== undefined)
+      throw new ConfigError(
+        '--keep-deleted-blocks: works with --metadata only; give that too, or leave it out',
+      );
     const bucket = bucketOf(blocks, environment);
     return bucket ? { blocks: bucket } : {};
   }
@@ -42,7 +56,14 @@ export function storesOf(
     );
   const inFolder = isAbsolute(blocks) ? { folder: blocks } : undefined;
   const place = inFolder ?? bucketOf(blocks, environment);
-  return { metadata, ...(place && { blocks: place }) };
+  const kept =
+    keepDeletedBlocks === undefined ? {} : { keepDeletedBlocksMs: daysOf(keepDeletedBlocks) * DAY_MS };
+  return { metadata, ...(place && { blocks: place }), ...kept };
+}
+
+function daysOf(text: string): number {
+  if (/^\d{1,4}$/.test(text)) return Number(text);
+  throw new ConfigError(`--keep-deleted-blocks: "${text}" is not a number of days; write it like 7`);
 }
 
 function addressOf(blocks: string): BucketAccess['address'] {

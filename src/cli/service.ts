@@ -6,11 +6,11 @@ import { type RunningService, type ServiceOptions, startService } from '../servi
 import { systemClock } from '../util/clock.ts';
 import { terminalLog } from './log.ts';
 import { serviceDirectory } from './service-directory.ts';
-import { storesOf } from './service-stores.ts';
+import { type StoreValues, storesOf } from './service-stores.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 
 /** Values of the options of `davgate service`. */
-export interface ServiceValues {
+export interface ServiceValues extends StoreValues {
   readonly listen?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -18,8 +18,6 @@ export interface ServiceValues {
   readonly publicUrl?: string;
   readonly contentPublicUrl?: string;
   readonly data?: string;
-  readonly metadata?: string;
-  readonly blocks?: string;
   readonly trustedProxy?: string;
   readonly fault?: readonly string[];
   readonly logLevel?: string;

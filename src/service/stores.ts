@@ -18,6 +18,8 @@ export interface StoreOptions {
   readonly metadata?: string;
   /** The blocks of files: a bucket or, with `metadata`, a folder that the services share. */
   readonly blocks?: BucketAccess | { readonly folder: string };
+  /** With `metadata`: how long a block is kept after nothing refers to it, in ms. At least a day. */
+  readonly keepDeletedBlocksMs?: number;
   readonly clock: Clock;
   readonly log: Log;
   /** How long a commit may wait for those before it, in ms; 1,000 by default, as at the real service. */
@@ -71,7 +73,7 @@ async function openDataDirectory(options: StoreOptions): Promise<Stores> {
 }
 
 async function openShared(options: StoreOptions, url: string): Promise<Stores> {
-  const { dataDirectory, blocks, clock, log, commitWaitMs, steps } = options;
+  const { dataDirectory, blocks, keepDeletedBlocksMs, clock, log, commitWaitMs, steps } = options;
   if (!blocks) throw new Error('metadata in a database need blocks in a bucket or a shared folder');
   // Few services need what these load.
   const { openPool } = await import('./postgres/connect.ts');
@@ -81,8 +83,9 @@ async function openShared(options: StoreOptions, url: string): Promise<Stores> {
   try {
     const { directory, close } = await openPostgresDirectory(pool);
     const waiting = commitWaitMs === undefined ? {} : { commitWaitMs };
+    const kept = keepDeletedBlocksMs === undefined ? {} : { keepDeletedBlocksMs };
     const scratch = { scratchDirectory: dataDirectory, ...waiting, ...steps };
-    const storage = await openPostgresStorage({ pool, blocks, clock, log, ...scratch });
+    const storage = await openPostgresStorage({ pool, blocks, clock, log, ...kept, ...scratch });
     return {
       storage,
       directory,

@@ -1,4 +1,5 @@
 import { createProgram } from '../../src/cli/program/program.ts';
+import { metadataOf } from './shared-stores.ts';
 
 /** Runs `davgate service …` in this process. Returns its output, also if it fails, and its error. */
 export async function runAdmin(
@@ -7,8 +8,9 @@ export async function runAdmin(
 ): Promise<{ readonly output: string; readonly error: unknown }> {
   const lines: string[] = [];
   const args = ['service', ...words, '--data', data];
+  const metadata = await metadataOf(data);
   const needs = {
-    environment: {},
+    environment: metadata === undefined ? {} : { DAVGATE_METADATA: metadata },
     say: (line: string) => void lines.push(line),
     readPassword: async () => input,
   };

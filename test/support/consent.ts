@@ -3,15 +3,20 @@ import { addAccount } from '../../src/service/accounts/provision.ts';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { hashOfPassword } from '../../src/service/accounts/secrets.ts';
 import type { Directory } from '../../src/service/directory/directory.ts';
+import { withSharedDirectory } from '../../src/service/directory/postgres/shared-directory.ts';
 import { openSqliteDirectory } from '../../src/service/directory/sqlite/sqlite-directory.ts';
 import type { TestService } from './service.ts';
 import { type Answered, send } from './service-client.ts';
+import { metadataOf } from './shared-stores.ts';
 
 /** Works on the accounts of a running service by a connection of its own, as the commands do. */
 export async function besideService<T>(
   service: TestService,
   work: (directory: Directory) => T | Promise<T>,
 ): Promise<T> {
+  const metadata = await metadataOf(service.dataDirectory);
+  if (metadata !== undefined)
+    return await withSharedDirectory(metadata, async (directory) => await work(directory));
   const { directory, close } = openSqliteDirectory(service.dataDirectory);
   try {
     return await work(directory);

@@ -1,13 +1,17 @@
 import { setTimeout } from 'node:timers/promises';
 import { LEASE_RENEWAL_MS } from '../../src/service/directory/nodes.ts';
+import { ASK_MS } from '../../src/service/storage/postgres/notifications.ts';
 import { type Clock, type Instant, instantAt } from '../../src/util/clock.ts';
 
 /** Sleeps of at least this are housekeeping, in ms. */
 const HOUSEKEEPING_MS = 60 * 60 * 1000;
 
-/** Returns whether a sleep is one that no request waits for: housekeeping, or until the service renews a lease. */
+/**
+ * Returns whether a sleep is one that no request waits for: housekeeping, or until the service renews a lease or asks for
+ * commits of others.
+ */
 function isBackground({ sleepMs }: { readonly sleepMs: number }): boolean {
-  return sleepMs >= HOUSEKEEPING_MS || sleepMs === LEASE_RENEWAL_MS;
+  return sleepMs >= HOUSEKEEPING_MS || sleepMs === LEASE_RENEWAL_MS || sleepMs === ASK_MS;
 }
 
 /** A `Clock` that a test controls. Time passes only in `advance`, and wall time jumps in `stepWall`. */

@@ -1,4 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { chown, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,6 +10,8 @@ import { end, launch } from './launched.ts';
 import { serverFolder } from './server-folder.ts';
 
 export interface TestPostgres {
+  /** URL of the administrator. */
+  readonly administratorUrl: string;
   /** Creates an empty database. Returns its URL, with the name and password of a user without other rights. */
   newDatabase(): Promise<string>;
   /** Runs a statement as the administrator. */
@@ -70,21 +73,25 @@ export async function startPostgres(settings: readonly string[] = []): Promise<T
     `postgres://${name}:${PASSWORD}@127.0.0.1:${port}/${database}`;
   const administer = (statement: string) => run(urlOf(ADMINISTRATOR, 'postgres'), statement);
   await administer(`CREATE ROLE ${USER} LOGIN PASSWORD '${PASSWORD}'`);
-  let databases = 0;
+  const administratorUrl = urlOf(ADMINISTRATOR, 'postgres');
   return {
     administer,
-    async newDatabase() {
-      databases += 1;
-      const name = `test_${databases}`;
-      await administer(`CREATE DATABASE ${name} OWNER ${USER}`);
-      return urlOf(USER, name);
-    },
+    administratorUrl,
+    newDatabase: () => newDatabaseAt(administratorUrl),
     async close() {
       // SIGQUIT ends it at once with all its processes.
       await end(server, 'SIGQUIT');
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+/** Creates an empty database at the server of `startPostgres`, perhaps one of another process. Returns its URL. */
+export async function newDatabaseAt(administratorUrl: string): Promise<string> {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await run(administratorUrl, `CREATE DATABASE ${name} OWNER ${USER}`);
+  const { host } = new URL(administratorUrl);
+  return `postgres://${USER}:${PASSWORD}@${host}/${name}`;
 }
 
 interface Owner {

@@ -6,6 +6,7 @@ import { type RunningService, type ServiceOptions, startService } from '../../sr
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { PROJECT_ROOT } from './build.ts';
+import { storesBeside } from './shared-stores.ts';
 
 export interface TestService {
   /** The base, content, notify and web address, without a trailing slash. */
@@ -39,6 +40,7 @@ const RENDER_PROCESS = pathToFileURL(join(PROJECT_ROOT, 'dist/service/previews/r
 export async function startTestService(options: Partial<ServiceOptions> = {}): Promise<TestService> {
   const dataDirectory = options.dataDirectory ?? (await mkdtemp(join(tmpdir(), 'davgate-service-')));
   const service = await startService({
+    ...(await storesBeside(dataDirectory)),
     listen: { host: '127.0.0.1', port: 0 },
     clock: systemClock,
     log: silentLog,

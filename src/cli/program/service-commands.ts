@@ -85,6 +85,10 @@ function addRun(service: CliCommand, { environment }: ProgramNeeds): void {
       'keep the contents of new files in a bucket: s3://BUCKET[/FOLDER][?endpoint=URL&region=NAME], with the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; everything else stays in the data directory. From then on always needed. With --metadata also a folder that the services share, /SHARED/FOLDER',
     )
     .option(
+      '--keep-deleted-blocks <DAYS>',
+      'with --metadata: how long contents that nothing refers to are kept, for backups of the database; default and least 1',
+    )
+    .option(
       '--trusted-proxy <CIDR>',
       'reverse proxies whose forwarding headers are trusted, as networks separated by commas',
     )

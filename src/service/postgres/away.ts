@@ -4,10 +4,15 @@ export class DatabaseAwayError extends Error {
 }
 
 /**
- * SQLSTATEs after which the same statements may succeed on a new connection: a connection that failed (class 08), a server
- * that ends, starts, or has become a standby, a deadlock.
+ * Codes after which the same statements may succeed on a new connection: SQLSTATEs of a connection that failed (class 08), of
+ * a server that ends, starts, has become a standby or has no free connection, of an idle transaction that was ended, and
+ * of a deadlock; and those of the network.
  */
-const PASSING = /^(08...|57P0[1-4]|25006|40001|40P01|E[A-Z]+)$/;
+const PASSING = new Set([
+  ...['57P01', '57P02', '57P03', '57P05', '25006', '25P03', '53300', '40001', '40P01'],
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'],
+  ...['EAI_AGAIN', 'ENOTFOUND'],
+]);
 
 /** Returns whether a statement failed with its connection, or for want of one. */
 export function isConnectionLost(failure: unknown): boolean {
@@ -16,7 +21,7 @@ export function isConnectionLost(failure: unknown): boolean {
   if (failure instanceof AggregateError) return failure.errors.every(isConnectionLost);
   if (!(failure instanceof Error)) return false;
   const code = 'code' in failure ? String(failure.code) : '';
-  if (code !== '') return PASSING.test(code);
+  if (code !== '') return PASSING.has(code) || /^(08|ERR_SSL)/.test(code);
   // The client's own failures have no code.
   return /^(Connection terminated|Query read timeout|timeout exceeded|Client has)/.test(failure.message);
 }

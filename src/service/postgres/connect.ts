@@ -37,7 +37,9 @@ export function openPool(url: string, log: Log): Pool {
   // A pool that is printed must not show the password.
   Object.defineProperty(pool.options, 'connectionString', { enumerable: false });
   const name = databaseName(pool);
-  // Without a listener, Node ends the process. The pool connects again at the next call.
+  // Without listeners, Node ends the process. A connection can fail between two statements, and before its first one.
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  // The pool connects again at the next call.
   pool.on('error', (error) =>
     log.warn('a connection to the database failed', { name, error: error.message }),
   );

@@ -55,8 +55,6 @@ function beginWith({ isDurable = true }: TransactionOptions): string {
 
 async function tryOnce<T>(pool: Pool, begin: string, work: (on: Queries) => Promise<T>): Promise<T> {
   const client = await pool.connect();
-  // Without a listener, Node ends the process. The statement that is running then, or the next one, fails too.
-  client.on('error', ignore);
   let failure: Error | undefined;
   try {
     await client.query(begin);
@@ -67,7 +65,6 @@ async function tryOnce<T>(pool: Pool, begin: string, work: (on: Queries) => Prom
     failure = await rollBack(client, error);
     throw error;
   } finally {
-    client.off('error', ignore);
     client.release(failure);
   }
 }
@@ -90,5 +87,3 @@ async function rollBack(client: PoolClient, error: unknown): Promise<Error | und
     return broken instanceof Error ? broken : new Error(String(broken));
   }
 }
-
-function ignore(): void {}

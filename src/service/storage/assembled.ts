@@ -39,6 +39,8 @@ export interface Base {
   readonly stagedRowsMax?: number | undefined;
   /** Whether unreferenced blocks may exist. */
   readonly mustSearchBlocks: boolean;
+  /** Whether the database is a copy, in which the words of names are not worth cleaning up. */
+  readonly isCopy?: boolean;
   /** See `Stagings`. */
   readonly abandonedUpTo?: () => number;
   /** Returns what commits. It calls `committed` after each transaction. */
@@ -71,7 +73,8 @@ export function assembled(base: Base): Parts {
   const retention = new Retention(database, reserve, purge);
   const housekeeping = new Housekeeping(
     {
-      ...{ contents, sessions, removals, stagings, purge, names, retention, blocks },
+      ...{ contents, sessions, removals, stagings, purge, retention, blocks },
+      names: base.isCopy ? { dropUnused: () => Promise.resolve() } : names,
       ...{ reserve, background, clock, log },
     },
     base.mustSearchBlocks,

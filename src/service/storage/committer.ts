@@ -37,6 +37,8 @@ export interface Committer {
   run<T>(operation: Operation<T>, until?: AbortSignal): Promise<T>;
   /** Whether `run` refuses new operations. */
   readonly isClosed: boolean;
+  /** Batch entries that one transaction takes: a refused entry takes time too. */
+  readonly entriesMax: number;
   /** Refuses new operations, and resolves when all accepted ones are done. */
   close(): Promise<void>;
 }
@@ -47,25 +49,30 @@ const CHANGES_MAX = 100;
 /** Work at which a transaction is full, in ms: for slow operations and slow machines. */
 const WORK_MS_MAX = 30;
 
-/** Maximum number of batch entries in one transaction: a refused entry takes time too. */
-const ENTRIES_MAX = 50;
-
 /** Maximum number of rows of removed trees that one transaction clears away: some 20 ms of work. */
 const REMOVED_ROWS_MAX = 200;
 
-/** Returns a transaction that begins now, and clears away at most `removedRows` rows of removed trees. */
+/** What a transaction does at most. */
+export interface TransactionLimits {
+  /** Rows of removed trees that it clears away. */
+  readonly removedRows?: number | undefined;
+  /** Changed paths at which it is full. */
+  readonly changes?: number;
+}
+
+/** Returns a transaction that begins now. */
 export function newTransaction(
   ticks: Ticks,
   clock: Clock,
   nowMs: number,
-  removedRows = REMOVED_ROWS_MAX,
+  { removedRows = REMOVED_ROWS_MAX, changes: changesMax = CHANGES_MAX }: TransactionLimits,
 ): Transaction {
   const started = clock.instant();
   const changes: Change[] = [];
   return {
     nowMs,
     ticks,
-    isFull: () => changes.length >= CHANGES_MAX || elapsedMs(clock, started) >= WORK_MS_MAX,
+    isFull: () => changes.length >= changesMax || elapsedMs(clock, started) >= WORK_MS_MAX,
     room: { rows: removedRows },
     changes,
     orphans: [],
@@ -73,18 +80,19 @@ export function newTransaction(
 }
 
 /**
- * Works through `entries` in several steps: `step` gets the next entries and returns the outcomes of those it has done,
+ * Works through `entries` in several steps of at most `entriesMax`: `step` gets the next entries and returns the outcomes of those it has done,
  * at least one. When a later step is refused as a whole, its refusal is the outcome of all remaining entries; a refusal
  * of the first step is thrown.
  */
 export async function inSteps<E, T>(
   entries: readonly E[],
+  entriesMax: number,
   step: (next: readonly E[]) => Promise<readonly Outcome<T>[]>,
 ): Promise<Outcome<T>[]> {
   const outcomes: Outcome<T>[] = [];
   try {
     while (outcomes.length < entries.length) {
-      const next = entries.slice(outcomes.length, outcomes.length + ENTRIES_MAX);
+      const next = entries.slice(outcomes.length, outcomes.length + entriesMax);
       for (const outcome of await step(next)) outcomes.push(outcome);
     }
     return outcomes;

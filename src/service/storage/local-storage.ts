@@ -187,7 +187,7 @@ function batches(
   return {
     createFolders: async (namespace, paths, autorename) => {
       const ns = numberFor(namespace);
-      return await inSteps(paths, (next) =>
+      return await inSteps(paths, committer.entriesMax, (next) =>
         committer.run((transaction) =>
           eachInSavepoint(database, transaction, next, (path) =>
             storedFolder(makeFolder(store, transaction, ns, path, autorename)),
@@ -197,7 +197,7 @@ function batches(
     },
     removeAll: async (namespace, entries) => {
       const ns = numberFor(namespace);
-      const removed = await inSteps(entries, (next) =>
+      const removed = await inSteps(entries, committer.entriesMax, (next) =>
         reserve.commit((transaction) =>
           eachInSavepoint(database, transaction, next, ({ address, parentRev }) =>
             storedOf(removeEntry(store, transaction, ns, address, parentRev), directoryTag),
@@ -215,7 +215,7 @@ function batches(
     relocateAll: async (namespace, entries, options) => {
       const ns = numberFor(namespace);
       try {
-        return await inSteps(entries, async (next) => {
+        return await inSteps(entries, committer.entriesMax, async (next) => {
           const done = await committer.run((transaction) =>
             eachInSavepoint(database, transaction, next, (pair) => {
               const row = relocations.smallOne(transaction, ns, pair, options);

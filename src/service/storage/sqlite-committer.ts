@@ -12,11 +12,15 @@ import {
 import { asRefusal, codeOf } from './errors.ts';
 import type { Ticks } from './feed/ticks.ts';
 
+/** Some 20 ms of work. */
+const ENTRIES_MAX = 50;
+
 /**
  * Commits to a database of this process alone. Operations that wait at the same moment share a transaction and its fsync
  * (`commitGroup`).
  */
 export class SqliteCommitter implements Committer {
+  readonly entriesMax = ENTRIES_MAX;
   readonly #queue: CommitQueue;
 
   constructor(
@@ -49,7 +53,7 @@ export class SqliteCommitter implements Committer {
    * reader sees half a transaction.
    */
   #commit(batch: readonly Waiting[], nowMs: number): readonly Waiting[] {
-    const transaction = newTransaction(this.ticks, this.clock, nowMs, this.limits.removedRows);
+    const transaction = newTransaction(this.ticks, this.clock, nowMs, this.limits);
     let outcomes: readonly ChangeOutcome[];
     try {
       outcomes = this.#transact(batch, transaction);

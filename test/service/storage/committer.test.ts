@@ -115,7 +115,7 @@ test('a transaction ends after 30 ms of work and leaves the rest to later ones',
   const sizes = () => transactions.splice(0).map(({ changes }) => changes.length);
   expect(sizes()).toEqual([3, 3, 3, 1]);
   const entries = numbers.map((value) => value + 10);
-  const outcomes = await inSteps(entries, (next) =>
+  const outcomes = await inSteps(entries, 50, (next) =>
     line.run((transaction) =>
       eachInSavepoint(database, transaction, next, (value) => slow(value)(transaction)),
     ),

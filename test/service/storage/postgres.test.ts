@@ -1,8 +1,12 @@
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as otherCalls } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { expect, test } from 'vitest';
 import type { Storage } from '../../../src/service/storage/storage.ts';
-import { body, bytesOf, commit, HOME, OWNER, put, refusal, textAt } from './opened.ts';
+import { eventually } from '../../support/eventually.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { body, bytesOf, commit, HOME, OWNER, put, refusal, temporaryFolder, textAt } from './opened.ts';
 import { openedShared, postgresTests, type SharedPlace } from './opened-shared.ts';
 
 const { newPlace, server } = postgresTests();
@@ -36,6 +40,12 @@ function withStatements(
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
+}
+
+/** Returns the names of the blocks of the only service in a place. */
+async function blocksIn({ folder }: SharedPlace): Promise<readonly string[]> {
+  const [tag = ''] = await readdir(folder);
+  return await readdir(join(folder, tag, 'blocks'));
 }
 
 /** Opens two storages of a new place. */
@@ -152,7 +162,7 @@ test('a file that the other storage removes forever while it is read is read to 
 test.each([
   ['answer to a COMMIT', async (client: PoolClient) => void (await client.query('COMMIT'))],
   ['COMMIT itself', async (client: PoolClient) => void (await client.query('ROLLBACK'))],
-])('an upload whose %s is lost is stored once, and acknowledged', async (_, before) => {
+])('a change whose %s is lost is made once, and acknowledged', async (_, before) => {
   const place = await newPlace();
   let left = 0;
   const { storage } = await openedShared(place, {}, (pool) =>
@@ -163,10 +173,11 @@ test.each([
     }),
   );
   left = 2;
-  const file = await put(storage, '/f', 'text');
+  // A second run would make `/f (1)`.
+  const folder = await storage.createFolder(HOME, '/f', true);
   expect(left).toBe(0);
   const { storage: other } = await openedShared(place);
-  expect((await other.revisions(HOME, '/f', { by: 'path', limit: 10 })).entries).toEqual([file]);
+  expect((await other.list(OWNER, WHOLE, 10)).entries).toEqual([folder]);
 });
 
 test('no acknowledged write is lost, and none made twice, when the connections are cut at any moment', async () => {
@@ -181,23 +192,64 @@ test('no acknowledged write is lost, and none made twice, when the connections a
          WHERE datname = '${new URL(place.url).pathname.slice(1)}' AND random() < 0.2`,
       );
   })();
-  const acknowledged = new Map<string, string>();
+  const acknowledged: string[] = [];
   await Promise.all(
     Array.from({ length: 8 }, async (_, writer) => {
       for (let count = 0; count < 15; count++) {
         const storage = (writer + count) % 2 === 0 ? one : other;
-        const path = `/w${writer}/f${count}`;
-        if ((await refusal(put(storage, path, path))) === 'done') acknowledged.set(path, path);
+        // A second run would make one with another name.
+        const made = await storage.createFolder(HOME, `/w${writer} f${count}`, true).catch(() => undefined);
+        if (made) acknowledged.push(made.pathDisplay);
       }
     }),
   );
   isOver = true;
   await cutting;
-  expect(acknowledged.size).toBeGreaterThan(0);
-  for (const [path, text] of acknowledged) {
-    expect(await textAt(other, path)).toBe(text);
-    expect((await one.revisions(HOME, path, { by: 'path', limit: 10 })).entries).toHaveLength(1);
-  }
+  const { entries } = await other.list(OWNER, WHOLE, 1000);
+  const stored = new Set(entries.map(({ pathDisplay }) => pathDisplay));
+  expect(acknowledged.filter((path) => !stored.has(path))).toEqual([]);
+  expect([...stored].filter((path) => path.includes('('))).toEqual([]);
+  expect(acknowledged.length).toBeGreaterThan(100);
+});
+
+test('a batch of 1,000 entries takes at most 30 statements, while time does not end its transactions', async () => {
+  const place = await newPlace();
+  let statements = 0;
+  const { storage } = await openedShared(place, { clock: new ManualClock() }, (pool) =>
+    withStatements(pool, () => {
+      statements += 1;
+      return undefined;
+    }),
+  );
+  const paths = Array.from({ length: 1000 }, (_, index) => `/f${index}`);
+  await storage.createFolders(HOME, ['/warm'], false);
+  statements = 0;
+  const made = await storage.createFolders(HOME, paths, false);
+  expect(made.filter((outcome) => 'kind' in outcome)).toHaveLength(1000);
+  expect(statements).toBeLessThanOrEqual(30);
+  statements = 0;
+  const removed = await storage.removeAll(
+    HOME,
+    paths.map((address) => ({ address })),
+  );
+  expect(removed.filter((outcome) => 'kind' in outcome)).toHaveLength(1000);
+  expect(statements).toBeLessThanOrEqual(30);
+});
+
+test('a call that waits for a change is told of a commit of another storage, without asking', async () => {
+  const place = await newPlace();
+  const { storage: one } = await openedShared(place);
+  // Time stands still, so that it never asks.
+  const { storage: other } = await openedShared(place, { clock: new ManualClock() });
+  await put(one, '/f', 'text');
+  const cursor = await other.latestCursor(OWNER, WHOLE);
+  const waiting = other.awaitChange(cursor, 480_000, new AbortController().signal);
+  await put(one, '/g', 'text');
+  await eventually(async () => {
+    // A notification is lost until the storage listens.
+    await put(one, `/${Math.random()}`, 'text');
+    expect(await Promise.race([waiting, otherCalls('none')])).toBe(true);
+  });
 });
 
 test('a storage that is told of no commit sees the changes of others within seconds, by asking', async () => {
@@ -226,13 +278,13 @@ test('blocks that nothing refers to are removed after a day, and no other block'
   const session = await storage.startSession(HOME, 'sequential', body(Buffer.alloc(200_000, 'sent ')), false);
   await storage.removeForever(HOME, '/gone');
   await storage.tidy();
-  expect(await readdir(`${place.folder}/blocks`)).toHaveLength(3);
+  expect(await blocksIn(place)).toHaveLength(3);
   await pool.query(`UPDATE davgate.condemned_block SET since = since - interval '25 hours'`);
   // Another storage has the task.
   await other.tidy();
-  expect(await readdir(`${place.folder}/blocks`)).toHaveLength(3);
+  expect(await blocksIn(place)).toHaveLength(3);
   await storage.tidy();
-  expect(await readdir(`${place.folder}/blocks`)).toHaveLength(2);
+  expect(await blocksIn(place)).toHaveLength(2);
   expect(await textAt(other, '/kept')).toBe(bytes.toString());
   await other.finishSession(HOME, { session, offset: 200_000 }, commit('/sent'), body());
   expect(await textAt(storage, '/sent')).toBe(Buffer.alloc(200_000, 'sent ').toString());
@@ -247,4 +299,93 @@ test('a storage that has been idle for longer than commits are remembered loads 
   const { pool } = await openedShared(place);
   await pool.query('DELETE FROM davgate.commit');
   expect((await other.list(OWNER, WHOLE, 100)).entries.map(({ pathLower }) => pathLower)).toEqual(['/g']);
+});
+
+test('a database that was set back is what all storages show, also those that had the lost commits', async () => {
+  const { one, other, place } = await two();
+  const { pool } = await openedShared(place);
+  await put(one, '/kept', 'kept');
+  await put(one, '/lost', 'lost');
+  expect(await textAt(other, '/lost')).toBe('lost');
+  await pool.query(`
+    WITH last AS (SELECT id, version FROM davgate.namespace), lost AS (
+      DELETE FROM davgate.commit USING last WHERE commit.version = last.version), entries AS (
+      DELETE FROM davgate.entry USING last WHERE entry.version = last.version), revisions AS (
+      DELETE FROM davgate.revision USING last WHERE revision.version = last.version), holdings AS (
+      DELETE FROM davgate.holding USING last WHERE holding.version = last.version), lists AS (
+      DELETE FROM davgate.content_block USING last WHERE content_block.version = last.version), contents AS (
+      DELETE FROM davgate.content USING last WHERE content.version = last.version), blocks AS (
+      DELETE FROM davgate.block USING last WHERE block.version = last.version)
+    UPDATE davgate.namespace SET version = namespace.version - 1,
+      mark = (SELECT mark FROM davgate.commit WHERE commit.version = namespace.version - 1)`);
+  expect(await refusal(one.stat(HOME, '/lost', false))).toBe('lookup/not_found');
+  await put(one, '/new', 'new');
+  for (const storage of [one, other]) {
+    expect(await textAt(storage, '/new')).toBe('new');
+    expect(await textAt(storage, '/kept')).toBe('kept');
+    expect(await refusal(storage.stat(HOME, '/lost', false))).toBe('lookup/not_found');
+  }
+});
+
+test('a storage that loses a commit before it has another one with the same number loads its copy again', async () => {
+  const { one, other, place } = await two();
+  const { pool } = await openedShared(place);
+  await put(one, '/f', 'text');
+  await pool.query(`UPDATE davgate.commit SET mark = 'of another commit'`);
+  await pool.query(`UPDATE davgate.namespace SET mark = 'of another commit'`);
+  await put(other, '/g', 'text');
+  expect((await one.list(OWNER, WHOLE, 10)).entries).toHaveLength(2);
+});
+
+test('a large move that another storage takes for abandoned begins again, and is made once', async () => {
+  const place = await newPlace();
+  const { storage: one } = await openedShared(place, { stagedRowsMax: 5 });
+  const late = new ManualClock(Date.now() + 120_000);
+  const { storage: other } = await openedShared(place, { clock: late });
+  await one.createFolders(
+    HOME,
+    Array.from({ length: 200 }, (_, index) => `/from/f${index}`),
+    false,
+  );
+  const moving = one.relocate(HOME, '/from', '/to', { copy: false, autorename: false });
+  for (let count = 0; count < 5; count++) {
+    await other.createFolder(HOME, '/other', false);
+    await other.removeForever(HOME, '/other');
+  }
+  await moving;
+  for (const storage of [one, other]) {
+    const { entries } = await storage.list(OWNER, WHOLE, 1000);
+    expect(entries).toHaveLength(201);
+    expect(new Set(entries.map((entry) => ('id' in entry ? entry.id : ''))).size).toBe(201);
+    expect(entries.every(({ pathLower }) => /^\/to(\/|$)/.test(pathLower))).toBe(true);
+  }
+});
+
+test('blocks of another service in the same folder stay, and each service finds its own', async () => {
+  const place = await newPlace();
+  const { storage, pool } = await openedShared(place);
+  const { storage: stranger } = await openedShared({ ...(await newPlace()), folder: place.folder });
+  const bytes = Buffer.alloc(200_000, 'theirs ');
+  await put(stranger, '/theirs', bytes);
+  await storage.tidy();
+  await pool.query(`UPDATE davgate.condemned_block SET since = since - interval '25 hours'`);
+  await storage.tidy();
+  expect(await textAt(stranger, '/theirs')).toBe(bytes.toString());
+});
+
+test('a folder without the blocks that the service has is refused', async () => {
+  const place = await newPlace();
+  const { storage } = await openedShared(place);
+  await put(storage, '/f', Buffer.alloc(200_000, 'text'));
+  const { folder } = await newPlace();
+  expect(await refusal(openedShared({ ...place, folder }))).toMatch(
+    'does not have the blocks of this service',
+  );
+});
+
+test('a data directory that another process uses is refused', async () => {
+  const place = await newPlace();
+  const scratchDirectory = await temporaryFolder();
+  await openedShared(place, { scratchDirectory });
+  expect(await refusal(openedShared(place, { scratchDirectory }))).toMatch('is in use by another process');
 });

@@ -22,7 +22,7 @@ interface Parts {
   readonly removals: TreeRemovals;
   readonly stagings: Stagings;
   readonly purge: Purge;
-  readonly names: NameIndex;
+  readonly names: Pick<NameIndex, 'dropUnused'>;
   readonly retention: Retention;
   readonly blocks: BlockStore;
   readonly reserve: Reserve;

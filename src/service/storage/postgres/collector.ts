@@ -28,7 +28,8 @@ export async function collectBlocks(parts: CollectorParts, closing: AbortSignal)
   };
   for await (const name of parts.blocks.names()) {
     if (closing.aborted) return removed;
-    if (hashIn(name) !== undefined) names.push(name);
+    // A name without an ending is of a service that has the folder for itself.
+    if (hashIn(name) !== undefined && hashIn(name) !== name) names.push(name);
     if (names.length === NAMES) await collect();
   }
   await collect();

@@ -9,7 +9,6 @@ const PAUSE_MS = 200;
 /** Runs `work` with a connection of its own, and rolls back when it throws. */
 export async function inConnection<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
-  client.on('error', ignore);
   let broken: unknown;
   try {
     return await work(client);
@@ -22,21 +21,25 @@ export async function inConnection<T>(pool: Pool, work: (client: PoolClient) => 
         );
     throw failure;
   } finally {
-    client.off('error', ignore);
     client.release(broken !== undefined);
   }
 }
 
-function ignore(): void {}
-
-/** Repeats `attempt` while connections fail. Throws `DatabaseAwayError` when the database stays away. */
-export async function whileConnectionsFail<T>(clock: Clock, attempt: () => Promise<T>): Promise<T> {
+/**
+ * Repeats `attempt` while connections fail, or another failure is passing. Throws `DatabaseAwayError` when that does not
+ * end, which is not repeated by an outer call.
+ */
+export async function whileConnectionsFail<T>(
+  clock: Clock,
+  attempt: () => Promise<T>,
+  isPassing: (failure: unknown) => boolean = isConnectionLost,
+): Promise<T> {
   const started = clock.instant();
   for (;;) {
     try {
       return await attempt();
     } catch (failure) {
-      if (!isConnectionLost(failure)) throw failure;
+      if (failure instanceof DatabaseAwayError || !isPassing(failure)) throw failure;
       if (elapsedMs(clock, started) >= PATIENCE_MS)
         throw new DatabaseAwayError('the database with the metadata is away', { cause: failure });
       await clock.sleep(PAUSE_MS);

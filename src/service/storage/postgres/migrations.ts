@@ -1,8 +1,8 @@
 import { quoted, TABLES, type Table } from './tables.ts';
 
 /**
- * The schema of the metadata in PostgreSQL, step by step. All keys begin with the namespace, so that any sharding by it
- * works. A row has the version in which its namespace last changed it: what a copy lacks are the rows with later ones.
+ * The schema of the metadata in PostgreSQL, step by step. The keys of all rows of files begin with the
+ * namespace. A row has the version in which its namespace last changed it: what a copy lacks are the rows with later ones.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -12,6 +12,8 @@ export const MIGRATIONS: readonly string[] = [
     name text COLLATE "C" NOT NULL UNIQUE,
     -- The number of its commits.
     version bigint NOT NULL DEFAULT 0,
+    -- The mark of the last commit.
+    mark text NOT NULL DEFAULT '',
     limit_bytes bigint NOT NULL,
     used_bytes bigint NOT NULL DEFAULT 0,
     horizon bigint NOT NULL DEFAULT 0,

@@ -6,6 +6,8 @@ export interface NamespaceRow {
   readonly name: string;
   /** The number of its commits. */
   readonly version: number;
+  /** Tells its last commit from every other one; `''` before the first. */
+  readonly mark: string;
   readonly limitBytes: number;
   readonly usedBytes: number;
   readonly horizon: number;

@@ -13,20 +13,26 @@ import {
   type Transaction,
   withoutTrace,
 } from '../committer.ts';
-import { codeOf, insufficientSpace } from '../errors.ts';
+import { asRefusal, codeOf } from '../errors.ts';
 import type { Ticks } from '../feed/ticks.ts';
 import { ChangeRecorder, type Recorded } from './change-recorder.ts';
 import { inConnection, whileConnectionsFail } from './connections.ts';
 import type { NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import type { NamespaceCopy } from './namespace-copy.ts';
-import { changeSince, isMade, lockedNamespace, storeCommit } from './namespace-rows.ts';
+import { beginWithLock, changeSince, isMade, storeCommit } from './namespace-rows.ts';
 
 /** How long a commit waits for those of other processes before the next attempt, in ms. */
 const LOCK_WAIT_MS = 1000;
 
-/** SQLSTATEs of a lock that was not free in time, and of a full disk. */
+/**
+ * Batch entries and changed paths of one transaction, unless the time for it ends before: more than in a database of this
+ * process, because each transaction takes three round trips.
+ */
+const ENTRIES_MAX = 500;
+const CHANGES_MAX = 1000;
+
+/** SQLSTATE of a lock that was not free in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
-const DISK_FULL = '53100';
 
 export interface NamespaceCommitterParts {
   readonly pool: Pool;
@@ -37,8 +43,6 @@ export interface NamespaceCommitterParts {
   readonly committed: (transaction: Transaction) => void;
   /** Takes over a change that another process has made. */
   readonly take: (change: NamespaceChange) => void;
-  /** The name under which notifications of commits are sent. */
-  readonly channel: string;
   readonly waitMs?: number | undefined;
   readonly removedRows?: number | undefined;
 }
@@ -52,8 +56,10 @@ interface Trial {
   readonly namespace: NamespaceRow;
 }
 
-/** The connection failed before the answer to a COMMIT came. */
-class CommitInDoubt extends DatabaseAwayError {
+/** A COMMIT without an answer of the database. */
+class CommitInDoubt extends Error {
+  override readonly name = 'CommitInDoubt';
+
   constructor(
     readonly trial: Trial,
     cause: unknown,
@@ -68,6 +74,7 @@ class CommitInDoubt extends DatabaseAwayError {
  * The copy takes them over once they are durable.
  */
 export class NamespaceCommitter implements Committer {
+  readonly entriesMax = ENTRIES_MAX;
   readonly #queue: CommitQueue;
   readonly #recorder: ChangeRecorder;
 
@@ -97,11 +104,12 @@ export class NamespaceCommitter implements Committer {
       // Those who may wait longer do.
       if (sqlStateOf(failure) === LOCK_NOT_AVAILABLE) return batch;
       // An operation that cannot be stored must not fail the others.
-      if (batch.length > 1 && !isConnectionLost(failure))
-        for (const waiting of batch) await this.#commit([waiting]);
-      else
-        for (const { reject } of batch)
-          reject(sqlStateOf(failure) === DISK_FULL ? insufficientSpace() : failure);
+      if (batch.length > 1 && !(failure instanceof DatabaseAwayError)) {
+        const left: Waiting[] = [];
+        for (const waiting of batch) for (const one of await this.#commit([waiting])) left.push(one);
+        return left;
+      }
+      for (const { reject } of batch) reject(asRefusal(failure));
       return [];
     }
   }
@@ -114,52 +122,68 @@ export class NamespaceCommitter implements Committer {
       if (await this.#isSettled(failure.trial, mark)) return failure.trial;
       throw failure.cause;
     });
-    const { namespace, recorded } = trial;
-    // A reader may have been told of the commit by the database before.
-    if ((this.parts.copy.version ?? 0) < namespace.version) this.parts.copy.apply({ namespace, ...recorded });
+    this.#takeOver(trial);
     return trial;
   }
 
-  /** Throws `CommitInDoubt` when the connection fails during the commit. */
+  /** Applies a commit to the copy. What is committed must not fail any more. */
+  #takeOver({ namespace, recorded }: Trial): void {
+    const { copy } = this.parts;
+    // A reader may have been told of the commit by the database before.
+    if (copy.version !== namespace.version - 1) return;
+    try {
+      copy.apply({ namespace, ...recorded });
+    } catch {
+      copy.giveUp();
+    }
+  }
+
+  /** Throws `CommitInDoubt` unless the database has answered the COMMIT. */
   #transacted(batch: readonly Waiting[], mark: string): Promise<Trial> {
     return inConnection(this.parts.pool, async (client) => {
       const trial = await this.#prepare(client, batch, mark);
-      try {
-        const { command } = await client.query('COMMIT');
-        if (command !== 'COMMIT') throw new Error('the database has not committed');
-      } catch (failure) {
-        throw isConnectionLost(failure) ? new CommitInDoubt(trial, failure) : failure;
-      }
+      const { command } = await client.query('COMMIT').catch((failure: unknown) => {
+        throw sqlStateOf(failure) === '' || isConnectionLost(failure)
+          ? new CommitInDoubt(trial, failure)
+          : failure;
+      });
+      if (command !== 'COMMIT') throw new Error('the database has not committed');
       return trial;
     });
   }
 
   async #prepare(client: PoolClient, batch: readonly Waiting[], mark: string): Promise<Trial> {
-    const { copy, channel } = this.parts;
-    await client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
-    const locked = await lockedNamespace(client, copy.id);
+    const { copy } = this.parts;
+    const locked = await beginWithLock(client, copy.id, LOCK_WAIT_MS);
     if (!locked) throw new Error(`namespace ${copy.id} is no longer in the database`);
     await this.#catchUp(client, locked);
     const trial = this.#onTrial(batch);
     const { recorded, namespace } = trial;
     const isChanged = recorded.rows.size > 0 || recorded.gone.size > 0 || namespace.tick !== locked.tick;
     if (!isChanged) return { ...trial, namespace: locked };
-    await storeCommit(client, { namespace, recorded, mark, channel });
-    return trial;
+    const made = { ...namespace, mark };
+    await storeCommit(client, { namespace: made, recorded });
+    return { ...trial, namespace: made };
   }
 
   async #catchUp(client: PoolClient, locked: NamespaceRow): Promise<void> {
     const { copy, take } = this.parts;
-    if (copy.version === locked.version) return;
-    const change = await changeSince(client, locked, copy.version ?? 0);
-    if (!change) throw new Error(`the copy of namespace ${copy.id} is too old`);
+    if (copy.has(locked)) return;
+    const change = await changeSince(client, locked, copy);
+    if (!change) {
+      copy.giveUp();
+      throw new DatabaseAwayError(`the copy of namespace ${copy.id} has to be loaded again`);
+    }
     take(change);
   }
 
   /** Runs operations in the copy, and undoes them there. */
   #onTrial(batch: readonly Waiting[]): Trial {
     const { database, copy, ticks, clock } = this.parts;
-    const transaction = newTransaction(ticks, clock, clock.now(), this.parts.removedRows);
+    const transaction = newTransaction(ticks, clock, clock.now(), {
+      removedRows: this.parts.removedRows,
+      changes: CHANGES_MAX,
+    });
     let recorded: Recorded | undefined;
     let namespace = copy.namespace;
     const version = namespace.version + 1;
@@ -195,17 +219,16 @@ export class NamespaceCommitter implements Committer {
     }
   }
 
-  /** Returns whether a commit without an answer has taken place. */
+  /** Returns whether a commit without an answer has taken place. Throws `DatabaseAwayError` if that cannot be known. */
   #isSettled({ namespace }: Trial, mark: string): Promise<boolean> {
-    return whileConnectionsFail(this.parts.clock, () =>
+    const ask = () =>
       inConnection(this.parts.pool, async (client) => {
         // The lock is free once the lost connection's transaction has ended.
-        await client.query('BEGIN');
-        await lockedNamespace(client, namespace.id);
+        await beginWithLock(client, namespace.id, LOCK_WAIT_MS);
         const isSettled = await isMade(client, namespace, mark);
         await client.query('COMMIT');
         return isSettled;
-      }),
-    );
+      });
+    return whileConnectionsFail(this.parts.clock, ask, () => true);
   }
 }

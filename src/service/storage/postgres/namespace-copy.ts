@@ -17,14 +17,23 @@ const HASHED = new Set(['block', 'content']);
 export class NamespaceCopy {
   readonly #writers: readonly Writer[];
   readonly #apply: (change: NamespaceChange) => void;
+  readonly #find: () => Omit<NamespaceRow, 'version' | 'mark'> | undefined;
   #version: number | undefined;
+  #mark = '';
+  #isStale = false;
 
   constructor(
     private readonly database: SqliteDatabase,
     names: NameIndex,
     readonly id: number,
+    private readonly onStale: () => void,
   ) {
     this.#writers = TABLES.map((table) => writerOf(database, table, id, names));
+    const find = database.prepare<[number], Omit<NamespaceRow, 'version' | 'mark'>>(
+      `SELECT id, name, limit_bytes AS limitBytes, used_bytes AS usedBytes, horizon, tick
+       FROM namespace WHERE id = ?`,
+    );
+    this.#find = () => find.get(id);
     const putNamespace = database.prepare<[NamespaceRow]>(
       `INSERT INTO namespace (id, name, limit_bytes, used_bytes, horizon, tick)
        VALUES (@id, @name, @limitBytes, @usedBytes, @horizon, @tick)
@@ -42,25 +51,38 @@ export class NamespaceCopy {
     return this.#version;
   }
 
+  /** Whether it has the last commit of a namespace. */
+  has({ version, mark }: Pick<NamespaceRow, 'version' | 'mark'>): boolean {
+    return this.#version === version && this.#mark === mark;
+  }
+
+  /** What tells its last commit from every other one. */
+  get mark(): string {
+    return this.#mark;
+  }
+
   /** Returns the namespace as it is here. */
   get namespace(): NamespaceRow {
-    const row = this.database
-      .prepare<[number], Omit<NamespaceRow, 'version'>>(
-        `SELECT id, name, limit_bytes AS limitBytes, used_bytes AS usedBytes, horizon, tick
-         FROM namespace WHERE id = ?`,
-      )
-      .get(this.id);
+    const row = this.#find();
     if (!row) throw new Error(`namespace ${this.id} has not been loaded`);
-    return { ...row, version: this.#version ?? 0 };
+    return { ...row, version: this.#version ?? 0, mark: this.#mark };
   }
 
   /** Removes all rows, to load them again. */
   clear(): void {
     this.database.pragma('foreign_keys = OFF');
     for (const { name } of [...TABLES].reverse()) this.database.exec(`DELETE FROM ${name}`);
-    this.database.exec('DELETE FROM word');
     this.database.pragma('foreign_keys = ON');
-    this.#version = undefined;
+  }
+
+  /** Notes that it can no longer be brought up to date: another copy has to be loaded. */
+  giveUp(): void {
+    this.#isStale = true;
+    this.onStale();
+  }
+
+  get isStale(): boolean {
+    return this.#isStale;
   }
 
   /** Takes over a change. The rows may come in several pieces, of which only the last one sets the version. */
@@ -72,7 +94,9 @@ export class NamespaceCopy {
     } finally {
       this.database.pragma('foreign_keys = ON');
     }
-    if (isLast) this.#version = change.namespace.version;
+    if (!isLast) return;
+    this.#version = change.namespace.version;
+    this.#mark = change.namespace.mark;
   }
 
   #write({ rows, gone }: NamespaceChange): void {

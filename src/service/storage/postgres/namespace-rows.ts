@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
-import type { QueryResultRow } from 'pg';
+import { createHash, randomUUID } from 'node:crypto';
+import type { QueryResult, QueryResultRow } from 'pg';
 import { findRow, type Queries, rowsOf } from '../../postgres/queries.ts';
 import { SESSION_LIFE_MS } from '../sessions/sessions.ts';
 import type { Recorded } from './change-recorder.ts';
@@ -7,7 +7,7 @@ import type { Key, NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import { columnsOf, quoted, type Row, TABLES, type Table, type Value } from './tables.ts';
 
 const SELECT_NAMESPACE = `
-  SELECT id, name, version, limit_bytes AS "limitBytes", used_bytes AS "usedBytes", horizon, tick
+  SELECT id, name, version, mark, limit_bytes AS "limitBytes", used_bytes AS "usedBytes", horizon, tick
   FROM davgate.namespace`;
 
 /** Returns a namespace by its public name. */
@@ -20,56 +20,88 @@ export function namespaceOf(on: Queries, ns: number): Promise<NamespaceRow | und
   return findRow(on, `${SELECT_NAMESPACE} WHERE id = $1`, ns);
 }
 
-/** Returns a namespace, which no other transaction can then commit to until this one ends. */
-export function lockedNamespace(on: Queries, ns: number): Promise<NamespaceRow | undefined> {
-  return findRow(on, `${SELECT_NAMESPACE} WHERE id = $1 FOR UPDATE`, ns);
+/** How long a process that hangs, or whose network is cut, keeps the lock of a namespace, in ms. */
+const IDLE_MS = 30_000;
+
+/**
+ * Begins a transaction that locks a namespace, in one round trip. Returns the namespace, to which no other transaction
+ * can commit until this one ends. Fails with SQLSTATE 55P03 after `waitMs`.
+ */
+export async function beginWithLock(
+  on: Queries,
+  ns: number,
+  waitMs: number,
+): Promise<NamespaceRow | undefined> {
+  const text = `BEGIN; SET LOCAL lock_timeout = ${waitMs};
+    SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS};
+    ${SELECT_NAMESPACE} WHERE id = ${ns} FOR UPDATE`;
+  // Several statements have several results, which the types of the client do not know.
+  const results = (await on.query<NamespaceRow & QueryResultRow>(text)) as unknown as QueryResult<
+    NamespaceRow & QueryResultRow
+  >[];
+  return results.at(-1)?.rows[0];
 }
 
-/** Creates a namespace, or changes its limit. */
+/** Creates a namespace, or changes its limit, which is a commit without rows. */
 export async function putNamespace(on: Queries, name: string, limitBytes: number): Promise<void> {
   await on.query(
-    // The mark of a commit without rows.
     `WITH put AS (
        INSERT INTO davgate.namespace (name, limit_bytes) VALUES ($1, $2)
-       ON CONFLICT (name) DO UPDATE SET limit_bytes = excluded.limit_bytes, version = namespace.version + 1
+       ON CONFLICT (name) DO UPDATE
+         SET limit_bytes = excluded.limit_bytes, version = namespace.version + 1, mark = $3
          WHERE namespace.limit_bytes <> excluded.limit_bytes
        RETURNING id, version)
-     INSERT INTO davgate.commit (ns, version, mark, tables) SELECT id, version, 'limit', '{}' FROM put WHERE version > 0`,
-    [name, limitBytes],
+     INSERT INTO davgate.commit (ns, version, mark, tables) SELECT id, version, $3, '{}' FROM put WHERE version > 0`,
+    [name, limitBytes, randomUUID()],
   );
 }
 
 interface CommitRow extends QueryResultRow {
   readonly version: number;
+  readonly mark: string;
   readonly tables: readonly string[];
   readonly gone: Readonly<Record<string, readonly Key[]>> | null;
 }
 
+/** Commits that a copy catches up with; one that is further behind is loaded again, in pieces. */
+const COMMITS_MAX = 1000;
+
 /**
- * Returns what changed in a namespace after commit number `since`; `undefined` when that is no longer known. The
- * transaction sees one state of the database, or has locked the namespace.
+ * Returns what a copy of a namespace lacks; `undefined` when that is not known: its last commit is too old, or has been lost
+ * with a database that was restored. The transaction sees one state of the database, or has locked the namespace.
  */
 export async function changeSince(
   on: Queries,
   namespace: NamespaceRow,
-  since: number,
+  { version: since = 0, mark }: { readonly version: number | undefined; readonly mark: string },
 ): Promise<NamespaceChange | undefined> {
-  const commits = await rowsOf<CommitRow>(
+  const behind = namespace.version - since;
+  if (behind < 0 || behind > COMMITS_MAX) return undefined;
+  const [last, ...commits] = await rowsOf<CommitRow>(
     on,
-    'SELECT version, tables, gone FROM davgate.commit WHERE ns = $1 AND version > $2 ORDER BY version',
+    `SELECT 0 AS version, '' AS mark, '{}'::text[] AS tables, NULL::jsonb AS gone WHERE $2 = 0
+     UNION ALL
+     SELECT version, mark, tables, gone FROM davgate.commit WHERE ns = $1 AND version >= $2 ORDER BY version`,
     namespace.id,
     since,
   );
-  if (commits.length !== namespace.version - since) return undefined;
+  if (last?.version !== since || last.mark !== mark || commits.length !== behind) return undefined;
   const changed = new Set(commits.flatMap(({ tables }) => tables));
   const rows = new Map<string, readonly Row[]>();
   for (const table of TABLES)
     if (changed.has(table.name)) rows.set(table.name, await rowsAfter(on, table, namespace.id, since));
+  return { namespace, rows, gone: goneIn(commits) };
+}
+
+function goneIn(commits: readonly CommitRow[]): ReadonlyMap<string, readonly Key[]> {
   const gone = new Map<string, Key[]>();
   for (const commit of commits)
-    for (const [name, keys] of Object.entries(commit.gone ?? {}))
-      gone.set(name, [...(gone.get(name) ?? []), ...keys]);
-  return { namespace, rows, gone };
+    for (const [name, keys] of Object.entries(commit.gone ?? {})) {
+      const all = gone.get(name) ?? [];
+      gone.set(name, all);
+      for (const key of keys) all.push(key);
+    }
+  return gone;
 }
 
 async function rowsAfter(on: Queries, table: Table, ns: number, version: number): Promise<readonly Row[]> {
@@ -105,17 +137,13 @@ export interface NewCommit {
   /** The namespace after it. */
   readonly namespace: NamespaceRow;
   readonly recorded: Recorded;
-  /** Tells this commit from every other one. */
-  readonly mark: string;
-  /** Who learns of it: others listen for notifications under this name. */
-  readonly channel: string;
 }
 
 /** Stores a commit, in one statement whatever its size. The namespace is locked. */
 export async function storeCommit(on: Queries, commit: NewCommit): Promise<void> {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${values.push(value)}`;
-  const { namespace, recorded, mark, channel } = commit;
+  const { namespace, recorded } = commit;
   const ns = parameter(namespace.id);
   const version = parameter(namespace.version);
   const parts = TABLES.flatMap((table) => {
@@ -126,6 +154,7 @@ export async function storeCommit(on: Queries, commit: NewCommit): Promise<void>
       ...(gone ? dropParts(table, gone, ns, parameter) : []),
     ];
   });
+  const mark = parameter(namespace.mark);
   const tables = parameter([...recorded.rows.keys()]);
   const gone = parameter(recorded.gone.size > 0 ? JSON.stringify(Object.fromEntries(recorded.gone)) : null);
   const { usedBytes, horizon, tick } = namespace;
@@ -133,11 +162,10 @@ export async function storeCommit(on: Queries, commit: NewCommit): Promise<void>
     `WITH ${[
       ...parts,
       `made AS (INSERT INTO davgate.commit (ns, version, mark, tables, gone)
-         VALUES (${ns}::bigint, ${version}::bigint, ${parameter(mark)}, ${tables}::text[], ${gone}::jsonb))`,
-      `changed AS (UPDATE davgate.namespace SET version = ${version}, used_bytes = ${parameter(usedBytes)},
-         horizon = ${parameter(horizon)}, tick = ${parameter(tick)} WHERE id = ${ns} RETURNING id)`,
+         VALUES (${ns}::bigint, ${version}::bigint, ${mark}, ${tables}::text[], ${gone}::jsonb))`,
     ].join(',\n')}
-     SELECT pg_notify(${parameter(channel)}, id::text) FROM changed`,
+     UPDATE davgate.namespace SET version = ${version}, mark = ${mark}, used_bytes = ${parameter(usedBytes)},
+         horizon = ${parameter(horizon)}, tick = ${parameter(tick)} WHERE id = ${ns}`,
     values,
   );
 }

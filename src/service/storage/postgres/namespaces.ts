@@ -13,6 +13,7 @@ const UNUSED_MAX = 100;
 const CACHE_KIB = 1024;
 
 interface Held {
+  readonly ns: number;
   readonly opening: Promise<OpenNamespace>;
   readonly file: string;
   users: number;
@@ -25,6 +26,7 @@ export class Namespaces {
   readonly #held = new Map<number, Held>();
   readonly #numbers = new Map<string, number>();
   #closing: Promise<void>[] = [];
+  #isClosed = false;
 
   constructor(
     private readonly folder: string,
@@ -38,11 +40,9 @@ export class Namespaces {
 
   /** Like `with`, by the number of the namespace. */
   async at<T>(ns: number, use: (namespace: OpenNamespace) => Promise<T>): Promise<T> {
-    const held = this.#hold(ns);
+    const held = await this.#holdFresh(ns);
     try {
-      const namespace = await held.opening;
-      await namespace.fresh();
-      return await use(namespace);
+      return await use(await held.opening);
     } finally {
       this.#release(held);
     }
@@ -53,11 +53,9 @@ export class Namespaces {
     name: string,
     use: (namespace: OpenNamespace) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, undefined> {
-    const held = this.#hold(await this.#numberOf(name));
+    const held = await this.#holdFresh(await this.#numberOf(name));
     try {
-      const namespace = await held.opening;
-      await namespace.fresh();
-      yield* use(namespace);
+      yield* use(await held.opening);
     } finally {
       this.#release(held);
     }
@@ -65,10 +63,13 @@ export class Namespaces {
 
   /** Like `at`, for a call that waits for a change, of which `changed` has to tell the copy. */
   async watching<T>(ns: number, use: (namespace: OpenNamespace) => Promise<T>): Promise<T> {
-    const held = this.#hold(ns);
+    const held = await this.#holdFresh(ns);
     held.waits += 1;
     try {
-      return await this.at(ns, use);
+      const namespace = await held.opening;
+      // What was committed before the wait counted is not told.
+      await namespace.fresh();
+      return await use(namespace);
     } finally {
       held.waits -= 1;
       this.#release(held);
@@ -93,7 +94,8 @@ export class Namespaces {
 
   /** Ends all waits, finishes accepted work, and removes the copies. */
   async close(): Promise<void> {
-    for (const [ns, held] of this.#held) this.#drop(ns, held);
+    this.#isClosed = true;
+    for (const held of this.#held.values()) this.#drop(held);
     await Promise.all(this.#closing);
   }
 
@@ -106,6 +108,23 @@ export class Namespaces {
     return row.id;
   }
 
+  /** Returns a namespace whose copy has all earlier commits. */
+  async #holdFresh(ns: number): Promise<Held> {
+    for (;;) {
+      const held = this.#hold(ns);
+      try {
+        const namespace = await held.opening;
+        await namespace.fresh();
+        if (!namespace.isStale) return held;
+      } catch (failure) {
+        this.#release(held);
+        throw failure;
+      }
+      if (this.#held.get(ns) === held) this.#held.delete(ns);
+      this.#release(held);
+    }
+  }
+
   #hold(ns: number): Held {
     const held = this.#held.get(ns) ?? this.#open(ns);
     // The most recently used one is the last.
@@ -116,31 +135,45 @@ export class Namespaces {
   }
 
   #open(ns: number): Held {
+    if (this.#isClosed) throw new Error('the storage is closed');
     const file = join(this.folder, `${ns}-${randomUUID()}.sqlite`);
     const opening = this.#opened(ns, file);
     // The next call tries again.
-    opening.catch(() => this.#held.delete(ns));
-    return { opening, file, users: 0, waits: 0 };
+    opening.catch(() => {
+      if (this.#held.get(ns)?.opening === opening) this.#held.delete(ns);
+    });
+    return { ns, opening, file, users: 0, waits: 0 };
   }
 
   async #opened(ns: number, file: string): Promise<OpenNamespace> {
     const database = await openDatabase(file, { cacheKib: CACHE_KIB, isDisposable: true });
-    return new OpenNamespace(ns, database, this.needs);
+    try {
+      return new OpenNamespace(ns, database, this.needs);
+    } catch (failure) {
+      database.close();
+      throw failure;
+    }
   }
 
   #release(held: Held): void {
     held.users -= 1;
+    // A stale copy ends with its last user.
+    if (held.users === 0 && this.#held.get(held.ns) !== held) {
+      this.#drop(held);
+      return;
+    }
     let unused = [...this.#held.values()].filter(({ users }) => users === 0).length;
-    for (const [ns, one] of this.#held) {
+    for (const one of this.#held.values()) {
       if (unused <= UNUSED_MAX) return;
       if (one.users > 0) continue;
-      this.#drop(ns, one);
+      this.#drop(one);
       unused -= 1;
     }
   }
 
-  #drop(ns: number, { opening, file }: Held): void {
-    this.#held.delete(ns);
+  #drop(held: Held): void {
+    const { ns, opening, file } = held;
+    if (this.#held.get(ns) === held) this.#held.delete(ns);
     const closing = opening
       .then((namespace) => namespace.close())
       .catch(() => undefined)

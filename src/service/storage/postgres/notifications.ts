@@ -1,10 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
+import { onAbort } from '../../../util/abort.ts';
 import type { Clock } from '../../../util/clock.ts';
 import type { Log } from '../../../util/log.ts';
 import type { Namespaces } from './namespaces.ts';
 
 /** How often the versions of watched namespaces are asked for, in ms: a notification can be lost. */
-const ASK_MS = 5000;
+export const ASK_MS = 5000;
 
 /** Pause before the next attempt to listen, in ms. */
 const RETRY_MS = 1000;
@@ -50,20 +51,55 @@ async function listen(
   closing: AbortSignal,
 ): Promise<void> {
   const client = await pool.connect();
+  const over = ended(client, closing);
   try {
     client.on('notification', ({ payload }) => tell(Number(payload)));
     await client.query(`LISTEN ${channel}`);
-    await ended(client, closing);
+    await over;
   } finally {
+    // It may fail during LISTEN too.
+    over.catch(() => undefined);
     client.release(true);
   }
 }
 
+/** Resolves when the connection or the storage closes; rejects when the connection fails. */
 function ended(client: PoolClient, closing: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
+    const removeListener = onAbort(closing, () => resolve());
+    client.once('end', () => {
+      removeListener();
+      resolve();
+    });
     client.on('error', reject);
-    client.on('end', resolve);
-    if (closing.aborted) resolve();
-    else closing.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+/**
+ * Returns a function that tells other processes of a commit to a namespace. Not in the transaction itself: there PostgreSQL
+ * would let one commit of all wait for the other.
+ */
+export function tellOthers(pool: Pool, channel: string, log: Log): (ns: number) => void {
+  let changed = new Set<number>();
+  let isTelling = false;
+  async function tell(): Promise<void> {
+    isTelling = true;
+    while (changed.size > 0) {
+      const told = [...changed];
+      changed = new Set();
+      await pool.query('SELECT pg_notify($1, ns::text) FROM unnest($2::bigint[]) AS ns', [channel, told]);
+    }
+  }
+  return (ns) => {
+    changed.add(ns);
+    if (isTelling) return;
+    tell()
+      .catch((error: unknown) => {
+        // They ask from time to time.
+        log.warn('other services were not told of a commit', { error: String(error) });
+      })
+      .finally(() => {
+        isTelling = false;
+      });
+  };
 }

@@ -1,4 +1,5 @@
-import type { Pool } from 'pg';
+import type PQueue from 'p-queue';
+import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../../util/clock.ts';
 import type { Log } from '../../../util/log.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
@@ -13,7 +14,7 @@ import type { Storage } from '../storage.ts';
 import { NameIndex } from '../tree/name-index.ts';
 import { changesIn } from './changed-paths.ts';
 import { inConnection, whileConnectionsFail } from './connections.ts';
-import type { NamespaceChange } from './namespace-change.ts';
+import type { NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import { NamespaceCommitter } from './namespace-committer.ts';
 import { NamespaceCopy } from './namespace-copy.ts';
 import { allRows, changeSince, namespaceOf, smallBytes } from './namespace-rows.ts';
@@ -23,11 +24,14 @@ import type { Versions } from './versions.ts';
 export interface NamespaceNeeds {
   readonly pool: Pool;
   readonly versions: Versions;
-  /** Blocks are never removed through these places: a row that another process needs may not be in the copy yet. */
+  /** Copies that are being loaded, few at a time: each takes a connection for as long as that lasts. */
+  readonly loads: PQueue;
+  /** Tells other processes of a commit. */
+  readonly told: (ns: number) => void;
+  /** No block is removed through these places: a row that another process has added may not be in the copy yet. */
   readonly places: BlockPlaces;
   readonly tag: string;
   readonly cursorKey: Buffer;
-  readonly channel: string;
   readonly mintId: () => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -60,11 +64,17 @@ export class OpenNamespace {
       ...{ directoryTag: needs.tag, cursorKey: needs.cursorKey, stagedRowsMax: needs.stagedRowsMax },
       blocks: new BlockStore(places, contents),
       mustSearchBlocks: false,
+      isCopy: true,
       abandonedUpTo: () => tickAt(clock.now()),
       commits: (ticks, committed) => {
-        copy = new NamespaceCopy(database, new NameIndex(database), ns);
+        // Those who wait for a change ask again, and get another copy.
+        copy = new NamespaceCopy(database, new NameIndex(database), ns, () => this.#parts.watchers.endAll());
         const committer = new NamespaceCommitter({
-          ...{ pool, database, copy, ticks, clock, committed, channel: needs.channel },
+          ...{ pool, database, copy, ticks, clock },
+          committed: (transaction) => {
+            committed(transaction);
+            needs.told(ns);
+          },
           take: (change) => this.#take(change),
           ...{ waitMs: needs.commitWaitMs, removedRows: needs.removedRowsMax },
         });
@@ -76,7 +86,12 @@ export class OpenNamespace {
     this.storage = localStorage(this.#parts);
   }
 
-  /** Resolves when the copy has everything that was committed before the call. Throws `DatabaseAwayError`. */
+  /** Whether the copy can no longer be brought up to date: the namespace has to be opened again. */
+  get isStale(): boolean {
+    return this.#copy.isStale;
+  }
+
+  /** Resolves when the copy has everything that was committed before the call, or is stale. Throws `DatabaseAwayError`. */
   fresh(): Promise<void> {
     if (!this.#running) return this.#start();
     // The one under way may have asked before the call.
@@ -89,31 +104,45 @@ export class OpenNamespace {
 
   #start(): Promise<void> {
     this.#next = undefined;
-    this.#running = whileConnectionsFail(this.needs.clock, () => this.#catchUp()).finally(() => {
-      this.#running = undefined;
+    const running = whileConnectionsFail(this.needs.clock, () => this.#catchUp()).finally(() => {
+      if (this.#running === running) this.#running = undefined;
     });
-    return this.#running;
+    this.#running = running;
+    return running;
   }
 
   async #catchUp(): Promise<void> {
-    const version = await this.needs.versions.of(this.ns);
-    if (version === undefined) throw new Error(`namespace ${this.ns} is no longer in the database`);
-    if (this.#copy.version !== undefined && this.#copy.version >= version) return;
+    const copy = this.#copy;
+    if (copy.isStale) return;
+    if (copy.version === undefined) return await this.needs.loads.add(() => this.#load());
+    const last = await this.needs.versions.of(this.ns);
+    if (last && copy.has(last)) return;
+    await this.#inSnapshot(async (client, namespace) => {
+      const change = await changeSince(client, namespace, copy);
+      if (change) this.#take(change);
+      // A commit of this process may have been faster than this.
+      else if (!copy.has(namespace)) copy.giveUp();
+    });
+  }
+
+  /** Fills the copy. */
+  async #load(): Promise<void> {
+    await this.#inSnapshot(async (client, namespace) => {
+      this.#copy.clear();
+      for await (const rows of allRows(client, this.ns))
+        this.#copy.apply({ namespace, rows, gone: new Map() }, false);
+      this.#copy.apply({ namespace, rows: new Map(), gone: new Map() });
+      this.#parts.ticks.keep(this.#parts.store.stagings.ranges);
+    });
+  }
+
+  /** Runs `work` in a transaction that sees one state of the database. */
+  async #inSnapshot(work: (client: PoolClient, namespace: NamespaceRow) => Promise<void>): Promise<void> {
     await inConnection(this.needs.pool, async (client) => {
-      // One state of the database for all tables.
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       const namespace = await namespaceOf(client, this.ns);
       if (!namespace) throw new Error(`namespace ${this.ns} is no longer in the database`);
-      const since = this.#copy.version;
-      const change = since === undefined ? undefined : await changeSince(client, namespace, since);
-      if (change) this.#take(change);
-      else {
-        this.#copy.clear();
-        for await (const rows of allRows(client, this.ns))
-          this.#copy.apply({ namespace, rows, gone: new Map() }, false);
-        this.#copy.apply({ namespace, rows: new Map(), gone: new Map() });
-        this.#parts.ticks.keep(this.#parts.store.stagings.ranges);
-      }
+      await work(client, namespace);
       await client.query('COMMIT');
     });
   }

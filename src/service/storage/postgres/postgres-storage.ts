@@ -1,28 +1,29 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import PQueue from 'p-queue';
 import type { Pool } from 'pg';
 import type { Clock } from '../../../util/clock.ts';
 import type { Log } from '../../../util/log.ts';
 import { makeFolder } from '../../../util/make-folder.ts';
 import { migrate } from '../../postgres/migrate.ts';
 import { findRow, type Queries } from '../../postgres/queries.ts';
-import { blockFolder } from '../blocks/block-folder.ts';
 import type { BlockPlace } from '../blocks/block-place.ts';
 import type { BlockPlaces } from '../blocks/block-store.ts';
-import { blockBucket } from '../blocks/bucket/block-bucket.ts';
 import type { BucketAccess } from '../blocks/bucket/bucket-address.ts';
 import { localDisk } from '../blocks/disk.ts';
 import { IncomingFiles } from '../blocks/incoming-files.ts';
 import { Cursors } from '../feed/cursors.ts';
 import type { Storage } from '../storage.ts';
+import { openDatabase } from '../storage-database.ts';
 import { collectBlocks, forgetOld, takeLease } from './collector.ts';
 import { whileConnectionsFail } from './connections.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { putNamespace, unfinished } from './namespace-rows.ts';
 import { Namespaces } from './namespaces.ts';
-import { followOthers } from './notifications.ts';
+import { followOthers, tellOthers } from './notifications.ts';
 import type { OpenNamespace } from './open-namespace.ts';
+import { sharedFolder } from './shared-folder.ts';
 import { Versions } from './versions.ts';
 
 export interface PostgresStorageOptions {
@@ -52,26 +53,30 @@ const UPLOAD_MS_MAX = 24 * 60 * 60 * 1000;
 /** How long the removal of blocks may take before another process begins it too, in ms. */
 const COLLECTOR_LEASE_MS = 50 * 60 * 1000;
 
-/** Bytes of a block's name that make it a new one. */
-const NAME_BYTES = 8;
+/** Copies that are loaded at once. */
+const LOADS_AT_ONCE = 2;
 
 /**
  * Opens a storage whose metadata is in PostgreSQL, and its blocks in a bucket or a shared folder. Any number of processes
  * may open the same one. Throws `PostgresError`, `BucketError`, and `DataDirectoryError`.
  */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
-  const { pool, scratchDirectory, clock, log, mintId = randomId } = options;
+  const { pool, clock, log, mintId = randomId } = options;
   await migrate(pool, 'storage', MIGRATIONS);
   const tag = (await settingOf(pool, 'tag', () => randomBytes(4))).toString('hex');
   const cursorKey = await settingOf(pool, 'cursor-key', () => randomBytes(32));
-  const copies = join(scratchDirectory, 'copies');
-  await rm(copies, { recursive: true, force: true });
-  makeFolder(copies);
-  const { places, blocks } = await placesOf(options, tag);
-  const namespaces = new Namespaces(copies, {
-    ...{ pool, versions: new Versions(pool), places, tag, cursorKey, channel: CHANNEL, mintId, clock, log },
+  const scratch = await openScratch(options.scratchDirectory);
+  const { places, blocks } = await placesOf(options, tag).catch((failure: unknown) => {
+    scratch.close();
+    throw failure;
+  });
+  const namespaces = new Namespaces(scratch.copies, {
+    ...{ pool, places, tag, cursorKey, mintId, clock, log },
     ...{ commitWaitMs: options.commitWaitMs, removedRowsMax: options.removedRowsMax },
     stagedRowsMax: options.stagedRowsMax,
+    versions: new Versions(pool),
+    loads: new PQueue({ concurrency: LOADS_AT_ONCE }),
+    told: tellOthers(pool, CHANNEL, log),
   });
   const holder = randomUUID();
   const keptMs = Math.max(options.keepDeletedBlocksMs ?? 0, UPLOAD_MS_MAX);
@@ -89,7 +94,12 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   async function tidy(): Promise<void> {
     for (const ns of new Set([...namespaces.inUse, ...(await unfinished(pool, clock.now()))])) {
       if (closing.signal.aborted) return;
-      await namespaces.at(ns, ({ storage }) => storage.tidy());
+      // One that cannot be tidied does not keep the others from it.
+      await namespaces
+        .at(ns, ({ storage }) => storage.tidy())
+        .catch((error: unknown) => {
+          log.warn('housekeeping of a namespace failed', { namespace: ns, error: String(error) });
+        });
     }
     if (!(await takeLease(pool, 'collector', holder, COLLECTOR_LEASE_MS))) return;
     await forgetOld(pool, keptMs);
@@ -143,6 +153,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
       await following;
       await namespaces.close();
       await blocks.close();
+      scratch.close();
     },
   };
 }
@@ -158,30 +169,53 @@ async function settingOf(on: Queries, name: string, make: () => Buffer): Promise
   return row.value;
 }
 
-/** Returns where the blocks are, and how the namespaces see it. */
-async function placesOf(
-  { scratchDirectory, blocks: asked }: PostgresStorageOptions,
-  tag: string,
-): Promise<{ readonly places: BlockPlaces; readonly blocks: BlockPlace }> {
-  const incoming = new IncomingFiles(scratchDirectory, localDisk);
-  await incoming.prepare();
-  const blocks =
-    'folder' in asked
-      ? blockFolder(asked.folder, localDisk)
-      : blockBucket({ access: asked, directoryTag: tag, hasBlocks: false, incoming });
-  await blocks.prepare();
-  return { blocks, places: { incoming, folder: blocks, bucket: withoutRemovals(blocks) } };
+/** A process's own folder for what is not needed after a restart. */
+interface Scratch {
+  readonly copies: string;
+  close(): void;
 }
 
-/** Returns a place in which each block has a name of its own, and from which a namespace removes nothing. */
+/** Empties the folder. Throws `DataDirectoryError` if another process has it. */
+async function openScratch(directory: string): Promise<Scratch> {
+  makeFolder(directory);
+  const lock = await openDatabase(join(directory, 'in-use.sqlite'));
+  const copies = join(directory, 'copies');
+  try {
+    await rm(copies, { recursive: true, force: true });
+    makeFolder(copies);
+  } catch (failure) {
+    lock.close();
+    throw failure;
+  }
+  return { copies, close: () => lock.close() };
+}
+
+/** Returns where the blocks are, and how the namespaces see it. */
+async function placesOf(
+  { pool, scratchDirectory, blocks: asked }: PostgresStorageOptions,
+  tag: string,
+): Promise<{ readonly places: BlockPlaces; readonly blocks: BlockPlace }> {
+  const hasBlocks = (await findRow(pool, 'SELECT 1 AS one FROM davgate.block_name LIMIT 1')) !== undefined;
+  if ('folder' in asked) {
+    const folder = await sharedFolder(asked.folder, tag, hasBlocks);
+    return { blocks: folder.blocks, places: placesFor(folder.blocks, folder.incoming) };
+  }
+  const incoming = new IncomingFiles(scratchDirectory, localDisk);
+  await incoming.prepare();
+  const { blockBucket } = await import('../blocks/bucket/block-bucket.ts');
+  const blocks = blockBucket({ access: asked, directoryTag: tag, hasBlocks, incoming });
+  await blocks.prepare();
+  return { blocks, places: placesFor(blocks, incoming) };
+}
+
+function placesFor(place: BlockPlace, incoming: IncomingFiles): BlockPlaces {
+  const blocks = withoutRemovals(place);
+  return { incoming, folder: blocks, bucket: blocks };
+}
+
+/** Returns how a namespace sees the blocks: nothing is removed, because others may need it, and nobody lists it. */
 function withoutRemovals(place: BlockPlace): BlockPlace {
-  return {
-    ...place,
-    newName: (hash) => `${hash}-${randomBytes(NAME_BYTES).toString('hex')}`,
-    remove: async () => {},
-    async *names() {},
-    close: async () => {},
-  };
+  return { ...place, remove: async () => {}, async *names() {}, close: async () => {} };
 }
 
 function randomId(): string {

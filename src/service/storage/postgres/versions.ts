@@ -1,23 +1,29 @@
-import type { Queries } from '../../postgres/queries.ts';
-import { rowsOf } from '../../postgres/queries.ts';
+import type { Pool } from 'pg';
+import type { NamespaceRow } from './namespace-change.ts';
+
+/** The last commit of a namespace. */
+export type LastCommit = Pick<NamespaceRow, 'version' | 'mark'>;
 
 interface Question {
-  readonly resolve: (version: number | undefined) => void;
+  readonly resolve: (last: LastCommit | undefined) => void;
   readonly reject: (failure: unknown) => void;
 }
 
+/** How long the answer may take, in ms, before another connection is tried: all calls wait for it. */
+const TIMEOUT_MS = 3000;
+
 /**
- * Asks for the current versions of namespaces. Those who ask while a statement is under way share the next one, so that
- * each gets an answer that is younger than its question.
+ * Asks for the last commits of namespaces. Those who ask while a statement is under way share the next one, so that each
+ * gets an answer that is younger than its question.
  */
 export class Versions {
   #asked = new Map<number, Question[]>();
   #isAsking = false;
 
-  constructor(private readonly on: Queries) {}
+  constructor(private readonly pool: Pool) {}
 
-  /** Returns the number of a namespace's last commit; `undefined` if there is no such namespace. */
-  of(ns: number): Promise<number | undefined> {
+  /** Returns the last commit of a namespace; `undefined` if there is no such namespace. */
+  of(ns: number): Promise<LastCommit | undefined> {
     return new Promise((resolve, reject) => {
       const questions = this.#asked.get(ns) ?? [];
       questions.push({ resolve, reject });
@@ -40,13 +46,14 @@ export class Versions {
 
   async #answer(asked: ReadonlyMap<number, readonly Question[]>): Promise<void> {
     try {
-      const rows = await rowsOf<{ id: number; version: number }>(
-        this.on,
-        'SELECT id, version FROM davgate.namespace WHERE id = ANY($1)',
-        [...asked.keys()],
-      );
-      const versions = new Map(rows.map(({ id, version }) => [id, version]));
-      for (const [ns, questions] of asked) for (const { resolve } of questions) resolve(versions.get(ns));
+      const query = {
+        text: 'SELECT id, version, mark FROM davgate.namespace WHERE id = ANY($1)',
+        values: [[...asked.keys()]],
+        query_timeout: TIMEOUT_MS,
+      };
+      const { rows } = await this.pool.query<LastCommit & { readonly id: number }>(query);
+      const last = new Map(rows.map((row) => [row.id, row]));
+      for (const [ns, questions] of asked) for (const { resolve } of questions) resolve(last.get(ns));
     } catch (failure) {
       for (const questions of asked.values()) for (const { reject } of questions) reject(failure);
     }

@@ -159,7 +159,9 @@ export class Uploads {
     ns: number,
     entries: readonly (SessionPoint & { readonly commit: Commit })[],
   ): Promise<Outcome<StoredFile>[]> {
-    return inSteps(entries, (next) => untilUnchanged(() => this.#finishSome(ns, next)));
+    return inSteps(entries, this.committer.entriesMax, (next) =>
+      untilUnchanged(() => this.#finishSome(ns, next)),
+    );
   }
 
   /** Finishes the first entries, as many as one transaction takes. */

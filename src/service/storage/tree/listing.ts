@@ -69,14 +69,16 @@ export class Listings {
 
   /** Returns the page after a cursor. Throws `cursor/…`, and `lookup/…` when the folder no longer exists. */
   next(owner: CursorOwner, cursor: string): StoredPage {
-    const decoded = this.#decode(cursor);
+    const decoded = this.cursors.decode(cursor);
     if (decoded.owner !== ownerDigest(owner)) throw refused('malformed');
+    this.#expectKnown(decoded.state);
     return this.#page(decoded.owner, decoded.state);
   }
 
   /** See `Storage.awaitChange`. */
   async awaitChange(cursor: string, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
-    const { state } = this.#decode(cursor);
+    const { state } = this.cursors.decode(cursor);
+    this.#expectKnown(state);
     signal.throwIfAborted();
     if (this.#isBehind(cursor, state)) return true;
     const alarm = new Alarm(this.clock);
@@ -100,15 +102,11 @@ export class Listings {
     return { ns, key, recursive, includeDeleted, seq: this.ticks.last(ns), limit };
   }
 
-  /** Decodes a cursor. Throws `reset` when changes since it have been dropped. */
-  #decode(cursor: string): ReturnType<Cursors['decode']> {
-    const decoded = this.cursors.decode(cursor);
-    const horizon = this.#horizon(decoded.state.ns);
-    const { seq } = decoded.state;
+  /** Throws `reset` when changes since a position have been dropped. */
+  #expectKnown({ ns, seq }: CursorState): void {
+    const horizon = this.#horizon(ns);
     // A number beyond ours comes from a time before the data directory was restored from a backup.
-    if (horizon === undefined || seq < horizon || seq > this.ticks.last(decoded.state.ns))
-      throw refused('reset');
-    return decoded;
+    if (horizon === undefined || seq < horizon || seq > this.ticks.last(ns)) throw refused('reset');
   }
 
   /**

@@ -204,7 +204,8 @@ export class Relocations {
   /** Creates the next rows. Returns whether all of them could be created. */
   #stage(transaction: Transaction, { options, steps, range }: Staged, start: number): boolean {
     const { copy } = options;
-    if (start === 0 && !this.store.stagings.begin(range, copy)) return false;
+    const { stagings } = this.store;
+    if (start === 0 ? !stagings.begin(range, copy) : !stagings.has(range)) return false;
     const next = steps.slice(start, start + this.stepRows);
     return this.store.stagings.charging(range, () =>
       next.every(({ row, place, path }, index) => {

@@ -28,6 +28,8 @@ export class Stagings {
   readonly #sql: ReturnType<typeof statements>;
   /** The staging that is being filled. */
   #current: NumberRange | undefined;
+  /** Stagings that were filled here and not published. */
+  #abandoned: NumberRange[] = [];
   readonly #runner = new StepRunner(this);
 
   /**
@@ -54,7 +56,13 @@ export class Stagings {
       return await fill();
     } finally {
       this.#current = undefined;
+      this.#abandoned.push(range);
     }
+  }
+
+  /** Whether a staging exists. It can be taken for an abandoned one when it is filled for too long. */
+  has({ ns, first }: NumberRange): boolean {
+    return this.#sql.isHidden.get(ns, first) !== undefined;
   }
 
   /** Begins a staging. Returns `false` if another one has some of these numbers. */
@@ -111,6 +119,9 @@ export class Stagings {
   }
 
   #next(): Staging | undefined {
+    this.#abandoned = this.#abandoned.filter((range) => this.has(range));
+    const [abandoned] = this.#abandoned;
+    if (abandoned) return this.#sql.at.get(abandoned.ns, abandoned.first);
     const { ns = -1, first = -1 } = this.#current ?? {};
     return this.#sql.next.get(ns, first, this.abandonedUpTo());
   }
@@ -169,6 +180,12 @@ function statements(database: SqliteDatabase) {
     ),
     overlapping: database.prepare<[NumberRange]>(
       'SELECT 1 FROM staging WHERE ns = @ns AND first <= @last AND last >= @first LIMIT 1',
+    ),
+    isHidden: database.prepare<[ns: number, first: number]>(
+      'SELECT 1 FROM staging WHERE ns = ? AND first = ? AND NOT published',
+    ),
+    at: database.prepare<[ns: number, first: number], Staging>(
+      `SELECT first, last, ns, copies, published, at_number AS atNumber FROM staging WHERE ns = ? AND first = ?`,
     ),
     next: database.prepare<[exceptNs: number, exceptFirst: number, abandonedUpTo: number], Staging>(
       `SELECT first, last, ns, copies, published, at_number AS atNumber FROM staging

@@ -1,0 +1,53 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeFolder } from '../../../util/make-folder.ts';
+import { blockFolder } from '../blocks/block-folder.ts';
+import type { BlockPlace } from '../blocks/block-place.ts';
+import { localDisk } from '../blocks/disk.ts';
+import { IncomingFiles } from '../blocks/incoming-files.ts';
+import { DataDirectoryError } from '../errors.ts';
+
+/** Bytes of a name that make it a new one. */
+const NAME_BYTES = 8;
+
+/** The file that says whose blocks are beside it. */
+const OWNER = 'owner';
+
+/** A folder of blocks that several processes share, and where this one receives them. */
+export interface SharedFolder {
+  readonly blocks: BlockPlace;
+  /** On the same file system, because a block is moved to its place when it is complete. */
+  readonly incoming: IncomingFiles;
+}
+
+/**
+ * Opens the part of `folder` that belongs to the service with this tag; two services never meet in one. A block's name is
+ * used once. Throws `DataDirectoryError` if the service has blocks and they are not there, as in an empty mount point.
+ */
+export async function sharedFolder(folder: string, tag: string, hasBlocks: boolean): Promise<SharedFolder> {
+  const own = join(folder, tag);
+  const owner = join(own, OWNER);
+  if (hasBlocks && !existsSync(owner))
+    throw new DataDirectoryError(
+      'unusable',
+      `${folder} does not have the blocks of this service: mount it, or give the folder that the service had`,
+    );
+  makeFolder(own);
+  await writeFile(owner, tag);
+  const blocks = blockFolder(own, localDisk);
+  await blocks.prepare();
+  const arriving = join(own, `process-${randomUUID()}`);
+  makeFolder(arriving);
+  const incoming = new IncomingFiles(arriving, localDisk);
+  await incoming.prepare();
+  return {
+    incoming,
+    blocks: {
+      ...blocks,
+      newName: (hash) => `${hash}-${randomBytes(NAME_BYTES).toString('hex')}`,
+      close: () => rm(arriving, { recursive: true, force: true }),
+    },
+  };
+}
