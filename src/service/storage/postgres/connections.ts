@@ -13,7 +13,7 @@ export async function inConnection<T>(pool: Pool, work: (client: PoolClient) => 
   try {
     return await work(client);
   } catch (failure) {
-    broken = isConnectionLost(failure)
+    broken = isUnusable(failure)
       ? failure
       : await client.query('ROLLBACK').then(
           () => undefined,
@@ -23,6 +23,11 @@ export async function inConnection<T>(pool: Pool, work: (client: PoolClient) => 
   } finally {
     client.release(broken !== undefined);
   }
+}
+
+/** Whether a connection cannot run another statement: it failed, or still waits for the answer to the last one. */
+function isUnusable(failure: unknown): boolean {
+  return isConnectionLost(failure) || (failure instanceof Error && isConnectionLost(failure.cause));
 }
 
 /**
