@@ -3,7 +3,7 @@ import { addAccount } from '../../src/service/accounts/provision.ts';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { hashOfPassword } from '../../src/service/accounts/secrets.ts';
 import type { Directory } from '../../src/service/directory/directory.ts';
-import { withSharedDirectory } from '../../src/service/directory/postgres/shared-directory.ts';
+import { withSharedDirectory } from '../../src/service/directory/postgres/postgres-directory.ts';
 import { openSqliteDirectory } from '../../src/service/directory/sqlite/sqlite-directory.ts';
 import type { TestService } from './service.ts';
 import { type Answered, send } from './service-client.ts';

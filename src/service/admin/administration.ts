@@ -280,7 +280,7 @@ export async function administer<Result>(
   work: (administration: Administration) => Result | Promise<Result>,
 ): Promise<Result> {
   if (metadata !== undefined) {
-    const { withSharedDirectory } = await import('../directory/postgres/shared-directory.ts');
+    const { withSharedDirectory } = await import('../directory/postgres/postgres-directory.ts');
     return await withSharedDirectory(metadata, async (directory) => await work(administrationOf(directory)));
   }
   const file = join(dataDirectory, ACCOUNTS_FILE);

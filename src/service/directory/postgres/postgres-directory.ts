@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { silentLog } from '../../../util/log.ts';
+import { openPool } from '../../postgres/connect.ts';
 import { migrate } from '../../postgres/migrate.ts';
 import type { Directory, OpenedDirectory } from '../directory.ts';
 import { accountsIn } from './accounts.ts';
@@ -24,6 +26,24 @@ import { tokensIn } from './tokens.ts';
 export async function openPostgresDirectory(pool: Pool): Promise<OpenedDirectory> {
   await migrate(pool, 'directory', MIGRATIONS);
   return { directory: directoryIn(pool), async close() {} };
+}
+
+/** Opens the directory in the database at `url` for the time of `work`. Throws `PostgresError`. */
+export async function withSharedDirectory<Result>(
+  url: string,
+  work: (directory: Directory) => Promise<Result>,
+): Promise<Result> {
+  const pool = openPool(url, silentLog);
+  try {
+    const { directory, close } = await openPostgresDirectory(pool);
+    try {
+      return await work(directory);
+    } finally {
+      await close();
+    }
+  } finally {
+    await pool.end();
+  }
 }
 
 function directoryIn(pool: Pool): Directory {
