@@ -84,22 +84,21 @@ export function tellOthers(pool: Pool, channel: string, log: Log): (ns: number) 
   let isTelling = false;
   async function tell(): Promise<void> {
     isTelling = true;
-    while (changed.size > 0) {
-      const told = [...changed];
-      changed = new Set();
-      await pool.query('SELECT pg_notify($1, ns::text) FROM unnest($2::bigint[]) AS ns', [channel, told]);
+    try {
+      while (changed.size > 0) {
+        const told = [...changed];
+        changed = new Set();
+        await pool.query('SELECT pg_notify($1, ns::text) FROM unnest($2::bigint[]) AS ns', [channel, told]);
+      }
+    } catch (error) {
+      // They ask from time to time.
+      log.warn('other services were not told of a commit', { error: String(error) });
+    } finally {
+      isTelling = false;
     }
   }
   return (ns) => {
     changed.add(ns);
-    if (isTelling) return;
-    tell()
-      .catch((error: unknown) => {
-        // They ask from time to time.
-        log.warn('other services were not told of a commit', { error: String(error) });
-      })
-      .finally(() => {
-        isTelling = false;
-      });
+    if (!isTelling) void tell();
   };
 }
