@@ -5,7 +5,7 @@ import type { Log } from '../../../util/log.ts';
 import type { Namespaces } from './namespaces.ts';
 
 /** How often the versions of watched namespaces are asked for, in ms: a notification can be lost. */
-export const ASK_MS = 5000;
+export const ASK_MS = 4500;
 
 /** Pause before the next attempt to listen, in ms. */
 const RETRY_MS = 1000;
