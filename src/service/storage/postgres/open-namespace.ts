@@ -105,7 +105,7 @@ export class OpenNamespace {
   #start(): Promise<void> {
     this.#next = undefined;
     // Another caller may have been first, which was after the call that waits for this.
-    if (this.#running) return this.#running;
+    if (this.#running !== undefined) return this.#running;
     const running = whileConnectionsFail(this.needs.clock, () => this.#catchUp()).finally(() => {
       if (this.#running === running) this.#running = undefined;
     });
