@@ -58,7 +58,7 @@ export function itemsContract(driver: string, open: OpenTwice): void {
   });
 
   describe(`the copy references in ${driver}`, () => {
-    test('an item has one reference, whose lifetime begins anew at each call', async () => {
+    test('an item has one reference, and each call restarts its lifetime', async () => {
       const { directory, other, id } = await openWithAccount();
       const first = await directory.copyReferences.ofItem(NOW_MS, id, 'id:1');
       const expiresMs = NOW_MS + REFERENCE_LIFETIME_MS;

@@ -119,11 +119,12 @@ export class OpenNamespace {
     if (copy.version === undefined) return await this.needs.loads.add(() => this.#load());
     const last = await this.needs.versions.of(this.ns);
     if (last && copy.has(last)) return;
+    // As it is before the snapshot: a commit of this process may reach the copy meanwhile, and not the snapshot.
+    const before = { version: copy.version, mark: copy.mark };
     await this.#inSnapshot(async (client, namespace) => {
-      const change = await changeSince(client, namespace, copy);
+      const change = await changeSince(client, namespace, before);
       if (change) this.#take(change);
-      // A commit of this process may have been faster than this.
-      else if (!copy.has(namespace)) copy.giveUp();
+      else copy.giveUp();
     });
   }
 
