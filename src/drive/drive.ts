@@ -32,6 +32,7 @@ import { StateCollector } from './state-collector.ts';
 import { createThumbnails } from './thumbnails.ts';
 import { FileHistory } from './tree/file-history.ts';
 import { FolderRelocator } from './tree/folder-relocator.ts';
+import { HiddenEntries } from './tree/hidden-entries.ts';
 import { IntentLog } from './tree/intent-log.ts';
 import { KeptState } from './tree/kept-state.ts';
 import { LocalMover } from './tree/local-mover.ts';
@@ -139,7 +140,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const { availability } = unguarded;
   const locks = new PathLocks();
   const callLocks = new PathLocks();
-  const remote = guardRemote(unguarded, callLocks);
+  const remote = guardRemote(unguarded, callLocks, (changes) => hiddenEntries.look(changes));
   const times = new ModifiedTimes(state.times);
   const localFiles = new LocalFiles(state.localFiles, clock, options.localFilesPolicy ?? 'keep');
   const changes = new Announcer();
@@ -205,7 +206,8 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const replacer = new Replacer({
     ...{ remote: unguarded, replacements, callLocks, recovery, gateways, shared, log },
   });
-  const folderRelocator = new FolderRelocator({ others, replacements, recovery, gateways });
+  const folderRelocator = new FolderRelocator({ others, recovery });
+  const hiddenEntries = new HiddenEntries({ replacements, recovery, clock, log });
   const keptState = new KeptState({ state, times, metadata, reader });
   const intentLog = new IntentLog({ state, metadata, localFiles, keptState, locks, gateways, clock, log });
   const intents = new RelocationIntents({ localFiles: state.localFiles, metadata, keptState, gateways });
@@ -291,6 +293,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       const finish = async () => {
         await tree.idle();
         await placeholders.close();
+        await hiddenEntries.close();
         await recovery.close();
         await intentLog.close();
       };

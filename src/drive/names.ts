@@ -51,8 +51,20 @@ export function companionOf(path: Path): Path {
   return join(parentOf(path), `._${nameOf(path)}`);
 }
 
-export function waitingName(random: string): string {
-  return `${WAITING_PREFIX}${random}`;
+/**
+ * How much of an entry's name its hidden name contains, in code points from the end: also as the service writes it, the whole
+ * is never too long.
+ */
+const NAME_IN_WAITING_MAX = 80;
+
+/** Returns the hidden name of an entry called `name`, which the replacement `id` is about to replace. */
+export function waitingName(id: string, name: string): string {
+  return `${WAITING_PREFIX}${id}~${[...name].slice(-NAME_IN_WAITING_MAX).join('')}`;
+}
+
+/** Returns the name, or its end, of the entry that has a hidden name; `undefined` if it says none. */
+export function nameBefore(waiting: string): string | undefined {
+  return /^[^~]*~(?!\.{1,2}$)(.+)$/s.exec(waiting)?.[1];
 }
 
 export function isWaiting(name: string): boolean {

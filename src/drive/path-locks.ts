@@ -1,4 +1,4 @@
-import type { AroundCommit, Remote } from '../api/remote.ts';
+import type { AroundCommit, Change, Remote } from '../api/remote.ts';
 import { isKeyWithin, keyOf, type Path } from '../util/path.ts';
 
 /** Running work at some paths. */
@@ -35,15 +35,23 @@ export class PathLocks {
 
 /**
  * Guards `remote` with `locks`: calls for a path wait while an entry at, above or below it is being replaced. The service
- * would create a missing folder again for a new file, and answer `not-found` to everything else.
+ * would create a missing folder again for a new file, and answer `not-found` to everything else. `look` sees each page of
+ * listings and of the change feed.
  */
-export function guardRemote(remote: Remote, locks: PathLocks): Remote {
+export function guardRemote(
+  remote: Remote,
+  locks: PathLocks,
+  look: (changes: readonly Change[]) => void,
+): Remote {
   const shared = <T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> => locks.shared(paths, work);
   async function* list(...[folder, options, signal]: Parameters<Remote['list']>) {
     // A replacement does not wait for a listing, which may be long: the cache learns of the change.
     const shareable = locks.untilShareable(folder);
     if (shareable !== undefined) await shareable;
-    yield* remote.list(folder, options, signal);
+    for await (const page of remote.list(folder, options, signal)) {
+      look(page.changes);
+      yield page;
+    }
   }
   return {
     availability: remote.availability,
@@ -52,7 +60,11 @@ export function guardRemote(remote: Remote, locks: PathLocks): Remote {
     list,
     latestCursor: (signal) => remote.latestCursor(signal),
     awaitChange: (cursor, timeoutMs, signal) => remote.awaitChange(cursor, timeoutMs, signal),
-    changesSince: (cursor, signal) => remote.changesSince(cursor, signal),
+    async changesSince(cursor, signal) {
+      const page = await remote.changesSince(cursor, signal);
+      look(page.changes);
+      return page;
+    },
     download: (file, range, signal, options) => remote.download(file, range, signal, options),
     write(path, body, options, signal) {
       const { aroundCommit = (commit) => commit() } = options;

@@ -8,7 +8,7 @@ import { startGatedService } from '../support/gated-service.ts';
 import type { GatewayClient } from '../support/gateway.ts';
 import { type RedisGateways, startRedisGateways } from '../support/redis-gateways.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { put, rpc } from '../support/service-client.ts';
+import { put, rpc, storedPaths } from '../support/service-client.ts';
 
 // Several gateways on one Redis: what one has acknowledged, every other shows at once.
 
@@ -105,12 +105,14 @@ test('a change made elsewhere is shown by both gateways, and only one of them as
 
 /**
  * Lets one gateway move or copy `/d` to `/e` at the moment in which the call `step` of another one, which replaces `/d/a` by a
- * copy of `/new`, has not reached the service. Then calls `check` with both gateways.
+ * copy of `/new`, has not reached the service. Then calls `check` with both gateways. `atOnce`: happens after the relocation,
+ * before its gateway looks what came along.
  */
 async function relocateBefore(
   step: 'copy_v2' | 'delete_v2',
   method: string,
   check: (clients: readonly GatewayClient[]) => Promise<void>,
+  atOnce?: () => Promise<void>,
 ): Promise<void> {
   const gated = [await startGatedService(service.url), await startGatedService(service.url)] as const;
   try {
@@ -125,8 +127,12 @@ async function relocateBefore(
     const gate = gated[1].close(step);
     const replaced = send(replacing, 'COPY', '/new', { destination: '/d/a' });
     await gate.reached;
+    const look = atOnce && gated[0].close('get_metadata');
     relocation.open();
     expect((await relocated).status).toBe(201);
+    await look?.reached;
+    await atOnce?.();
+    look?.open();
     gate.open();
     expect((await replaced).status).toBe(204);
     await check([relocating, replacing]);
@@ -160,6 +166,22 @@ test.each([
     }),
 );
 
+test.runIf(IS_LONG)(
+  'an old file that came along with a folder is not lost when the folder moves on before it has its name back',
+  () =>
+    relocateBefore(
+      'copy_v2',
+      'MOVE',
+      async () => {
+        expect(await untilNoneIsHidden()).toEqual(['/d/', '/d/a', '/f/', '/f/a', '/new']);
+        expect((await send(one, 'GET', '/f/a')).text).toBe('old');
+      },
+      async () => {
+        expect((await send(one, 'MOVE', '/e', { destination: '/f' })).status).toBe(201);
+      },
+    ),
+);
+
 /** Tells the gateways that they need not take turns, as they find out with time. */
 async function noteParallelCommits(): Promise<void> {
   const { json } = await rpc(service, 'users/get_current_account', null);
@@ -172,16 +194,10 @@ async function noteParallelCommits(): Promise<void> {
 /** Returns all paths at the service when none is hidden there any more. */
 function untilNoneIsHidden(): Promise<readonly string[]> {
   return eventually(async () => {
-    const stored = await storedPaths();
+    const stored = await storedPaths(service);
     expect(stored.filter((path) => path.includes('.davgate-waiting'))).toEqual([]);
     return stored;
   });
-}
-
-async function storedPaths(): Promise<readonly string[]> {
-  const { json } = await rpc(service, 'files/list_folder', { path: '', recursive: true });
-  const { entries } = json as { entries: readonly { path_display: string; '.tag': string }[] };
-  return entries.map((entry) => entry.path_display + (entry['.tag'] === 'folder' ? '/' : '')).sort();
 }
 
 test('random changes through two gateways and elsewhere leave both with what the service has', async () => {

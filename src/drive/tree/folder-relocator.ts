@@ -1,18 +1,13 @@
 import type { Remote } from '../../api/remote.ts';
-import type { Replacements } from '../../state/replacements.ts';
-import { join, type Path, parentOf, relocate } from '../../util/path.ts';
-import { succeeds } from '../../util/succeeds.ts';
+import { join, nameOf, type Path, parentOf, relocate } from '../../util/path.ts';
 import type { Entry, FolderEntry } from '../files.ts';
-import type { Gateways } from '../gateways.ts';
 import { waitingName } from '../names.ts';
-import type { OtherReplacement, OtherReplacements } from './other-replacements.ts';
+import type { OtherReplacements } from './other-replacements.ts';
 import type { Recovery } from './recovery.ts';
 
 interface FolderRelocatorDeps {
   readonly others: OtherReplacements;
-  readonly replacements: Replacements;
   readonly recovery: Recovery;
-  readonly gateways: Pick<Gateways, 'newId'>;
 }
 
 /**
@@ -36,19 +31,15 @@ export class FolderRelocator {
     from: Path,
     to: Path,
     call: () => Promise<Entry>,
-    { mayDiscard }: { readonly mayDiscard: boolean },
+    how: { readonly mayDiscard: boolean },
   ): Promise<Entry> {
-    const { done, met } = await this.deps.others.during(from, call);
-    for (const { id, path } of met) await this.#recoverAt(relocate(path, from, to), id, mayDiscard);
+    const { others, recovery } = this.deps;
+    const { done, met } = await others.during(from, call);
+    for (const { id, path } of met) {
+      const place = relocate(path, from, to);
+      const waitingAt = join(parentOf(place), waitingName(id, nameOf(path)));
+      await recovery.adopt({ path: place, waitingAt }, how);
+    }
     return done;
-  }
-
-  /** A failure to note it fails nothing: this process recovers it nevertheless. */
-  async #recoverAt(path: Path, id: OtherReplacement['id'], mayDiscard: boolean): Promise<void> {
-    const { replacements, recovery, gateways } = this.deps;
-    const waitingAt = join(parentOf(path), waitingName(id));
-    const replacement = { id: gateways.newId(), path, waitingAt, purpose: 'replace' } as const;
-    await succeeds(replacements.note(replacement));
-    recovery.add({ replacement, isMissing: true, isPlaced: () => mayDiscard });
   }
 }

@@ -4,6 +4,7 @@ import type { Replacement, Replacements } from '../../state/replacements.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { isWithin, keyOf, numberedPath, type Path, parentOf } from '../../util/path.ts';
+import { succeeds } from '../../util/succeeds.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { SharedChanges } from '../cache/shared-changes.ts';
 import { placedIn } from '../cache/tree-cache.ts';
@@ -22,7 +23,7 @@ interface RecoveryDeps {
   readonly locks: PathLocks;
   /** Locks of single calls of the service. */
   readonly callLocks: PathLocks;
-  readonly gateways: Pick<Gateways, 'inherits' | 'own'>;
+  readonly gateways: Pick<Gateways, 'inherits' | 'own' | 'newId'>;
   readonly others: OtherReplacements;
   readonly shared: Pick<SharedChanges, 'tellReplaced'> | undefined;
   readonly clock: Clock;
@@ -86,6 +87,21 @@ export class Recovery {
 
   add(unfinished: Unfinished): void {
     this.#queue.put({ ...unfinished, id: unfinished.replacement.id });
+  }
+
+  /**
+   * Takes over an entry that came to `waitingAt` with the folder around it. If another entry is at `path`, the hidden one is
+   * deleted if `mayDiscard`, and otherwise gets a free name beside it.
+   */
+  async adopt(
+    place: Pick<Replacement, 'path' | 'waitingAt'>,
+    { mayDiscard }: { readonly mayDiscard: boolean },
+  ): Promise<void> {
+    const { replacements, gateways } = this.deps;
+    const replacement = { id: gateways.newId(), ...place, purpose: 'replace' } as const;
+    // A failure fails nothing: this process recovers it nevertheless.
+    await succeeds(replacements.note(replacement));
+    this.add({ replacement, isMissing: true, isPlaced: () => mayDiscard });
   }
 
   /**

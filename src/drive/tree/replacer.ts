@@ -2,7 +2,7 @@ import { isApiFailure } from '../../api/errors.ts';
 import type { Remote } from '../../api/remote.ts';
 import type { Replacement, Replacements } from '../../state/replacements.ts';
 import type { Log } from '../../util/log.ts';
-import { join, type Path, parentOf } from '../../util/path.ts';
+import { join, nameOf, type Path, parentOf } from '../../util/path.ts';
 import { succeeds } from '../../util/succeeds.ts';
 import type { SharedChanges } from '../cache/shared-changes.ts';
 import type { Entry } from '../files.ts';
@@ -101,7 +101,7 @@ export class Replacer {
   ): Promise<Entry> {
     const { replacements, gateways, shared } = this.deps;
     const id = gateways.newId();
-    const waitingAt = join(parentOf(path), waitingName(id));
+    const waitingAt = join(parentOf(path), waitingName(id, nameOf(path)));
     const noted: Replacement = { id, path, waitingAt, ...purpose };
     await replacements.note(noted);
     try {
