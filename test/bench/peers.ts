@@ -195,7 +195,7 @@ function peakMemoryOf(pid: number): number {
 const TICKS = 100;
 
 /** Returns the processor time of a process and its children, in user mode and in the kernel. */
-function processorSecondsOf(pid: number): number {
+export function processorSecondsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The name in brackets may contain spaces; the 14th and 15th field are the times.
   const [user = 0, system = 0] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
