@@ -19,11 +19,19 @@ const ALONE = [
   'test/faults/gateway-memory.test.ts',
 ];
 
-/** The tests of the service that run once more on PostgreSQL. The others look into the data directory or have no storage. */
+/** The tests of the service that run once more on PostgreSQL: those of its API. */
 const ON_POSTGRES = [
-  'test/service/{batches,history,listing,tree}.test.ts',
-  'test/service/sessions/**/*.test.ts',
-  'test/service/links/{link-site,moved-meanwhile,shared-content,sharing,upload-once}.test.ts',
+  'test/service/*.test.ts',
+  'test/service/{accounts,arguments,jobs,links,model,oauth,sdk,sessions}/**/*.test.ts',
+];
+
+/** Those among them that look into the data directory, have no service, or have a PostgreSQL of their own. */
+const NOT_ON_POSTGRES = [
+  'test/service/{abandoned-search,bucket,check,connections,directory-postgres,housekeeping,postgres,save-url-network,several-services,upgrade}.test.ts',
+  'test/service/accounts/{account-removal,admin-commands,administration,guesses}.test.ts',
+  'test/service/jobs/results.test.ts',
+  'test/service/links/temporary-links.test.ts',
+  'test/service/oauth/{signed-in,tokens}.test.ts',
 ];
 
 /** The tests that wait for other programs: fewer workers would leave processors idle. */
@@ -73,6 +81,7 @@ export default defineConfig({
           name: 'postgres',
           ...COMPUTING,
           include: ON_POSTGRES,
+          exclude: NOT_ON_POSTGRES,
           globalSetup: ['test/support/build.ts', 'test/support/postgres-setup.ts'],
         },
       },

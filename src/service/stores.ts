@@ -78,9 +78,11 @@ async function openShared(options: StoreOptions, url: string): Promise<Stores> {
   // Few services need what these load.
   const { openPool } = await import('./postgres/connect.ts');
   const { openPostgresDirectory } = await import('./directory/postgres/postgres-directory.ts');
+  const { expectReliable } = await import('./postgres/requirements.ts');
   const { openPostgresStorage } = await import('./storage/postgres/postgres-storage.ts');
   const pool = openPool(url, log);
   try {
+    await expectReliable(pool);
     const { directory, close } = await openPostgresDirectory(pool);
     const waiting = commitWaitMs === undefined ? {} : { commitWaitMs };
     const kept = keepDeletedBlocksMs === undefined ? {} : { keepDeletedBlocksMs };

@@ -1,9 +1,15 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { databaseName, openPool } from '../../src/service/postgres/connect.ts';
 import { migrate } from '../../src/service/postgres/migrate.ts';
 import { changesOf, deleteUnlocked, findRow, rowsOf } from '../../src/service/postgres/queries.ts';
+import { expectReliable } from '../../src/service/postgres/requirements.ts';
 import { inTransaction } from '../../src/service/postgres/transaction.ts';
+import { openStores } from '../../src/service/stores.ts';
+import { systemClock } from '../../src/util/clock.ts';
 import { type Log, type LogFields, silentLog } from '../../src/util/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
@@ -159,7 +165,8 @@ describe('a transaction in PostgreSQL', () => {
       });
     await Promise.all([both(1, 2), both(2, 1)]);
     expect(await valuesIn(pool)).toEqual([2, 2]);
-    expect(attempts).toBe(3);
+    // More than one repetition when the repeated one takes the row before the other has woken up.
+    expect(attempts).toBeGreaterThanOrEqual(3);
   });
 
   test('a transaction that cannot be serialized is repeated five times at most', async () => {
@@ -265,5 +272,82 @@ describe('the migrations of PostgreSQL', () => {
     expect(failure.message).toBe(
       `${databaseName(pool)} does not allow its user to create tables: grant CREATE on the database`,
     );
+  });
+});
+
+describe('what a database needs', () => {
+  /** Opens a pool whose user has other settings. */
+  async function poolOf(setting: string): Promise<Pool> {
+    const url = await postgres.newDatabase();
+    const { pathname } = new URL(url);
+    await postgres.administer(`ALTER DATABASE ${pathname.slice(1)} SET ${setting}`);
+    return poolAt(url);
+  }
+
+  test('a database that keeps what it acknowledges is accepted', async () => {
+    await expectReliable(poolAt(await postgres.newDatabase()));
+  });
+
+  test.each(['fsync', 'full_page_writes'])('a server with %s off is refused', async (setting) => {
+    const careless = await startPostgres([`${setting}=off`]);
+    onTestFinished(() => careless.close());
+    const { message } = await failureOf(expectReliable(poolAt(await careless.newDatabase())));
+    expect(message).toMatch(
+      new RegExp(`^the PostgreSQL database \\w+ at .* \\(${setting} = off\\): set ${setting} = on`),
+    );
+    expect(message).not.toContain('correct-horse');
+  });
+
+  test('a database that answers before a commit is on disk is refused', async () => {
+    const { message } = await failureOf(expectReliable(await poolOf('synchronous_commit = off')));
+    expect(message).toMatch(
+      /loses acknowledged changes in a crash \(synchronous_commit = off\): .* ALTER ROLE$/,
+    );
+  });
+
+  test('a database that cannot store every name is refused', async () => {
+    await postgres.administer(
+      `CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C' OWNER davgate`,
+    );
+    const url = new URL(await postgres.newDatabase());
+    url.pathname = '/latin';
+    const { message } = await failureOf(expectReliable(poolAt(url.href)));
+    expect(message).toMatch(/cannot store every name \(its encoding is LATIN1\): create it with createdb/);
+  });
+
+  test.each([
+    [-45_000, 'behind'],
+    [45_000, 'ahead of'],
+  ])('a machine whose clock differs by %i ms is refused', async (ms, side) => {
+    const pool = poolAt(await postgres.newDatabase());
+    const clock = { ...systemClock, now: () => systemClock.now() + ms };
+    const { message } = await failureOf(expectReliable(pool, clock));
+    expect(message).toMatch(
+      new RegExp(
+        `^the clock of this machine is 4\\d s ${side} that of the PostgreSQL database .*: let NTP set both$`,
+      ),
+    );
+  });
+
+  test('a clock that differs by some seconds is accepted', async () => {
+    const clock = { ...systemClock, now: () => systemClock.now() - 20_000 };
+    await expectReliable(poolAt(await postgres.newDatabase()), clock);
+  });
+
+  test('a service refuses a database that is not reliable', async () => {
+    const url = await postgres.newDatabase();
+    await postgres.administer(
+      `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET synchronous_commit = off`,
+    );
+    const folder = await mkdtemp(join(tmpdir(), 'davgate-unreliable-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const stores = openStores({
+      dataDirectory: join(folder, 'data'),
+      metadata: url,
+      blocks: { folder },
+      clock: systemClock,
+      log: silentLog,
+    });
+    expect((await failureOf(stores)).message).toContain('synchronous_commit = off');
   });
 });

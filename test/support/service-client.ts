@@ -145,3 +145,10 @@ export function refusalIn(answered: Answered): Record<string, unknown> {
     type: answered.headers.get('content-type'),
   };
 }
+
+/** Returns all paths in the account, sorted; those of folders end with a slash. */
+export async function storedPaths(service: Callable): Promise<readonly string[]> {
+  const { json } = await rpc(service, 'files/list_folder', { path: '', recursive: true });
+  const { entries } = json as { entries: readonly { path_display: string; '.tag': string }[] };
+  return entries.map((entry) => entry.path_display + (entry['.tag'] === 'folder' ? '/' : '')).sort();
+}

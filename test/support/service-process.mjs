@@ -1,7 +1,9 @@
 /**
  * A process with the storage service, to be killed or measured. Writes its address to standard output, and
- * sends its resource usage when its parent asks.
+ * sends its resource usage, or adds accounts and sends their tokens, when its parent asks.
  */
+import { randomUUID } from 'node:crypto';
+
 const [, , serverUrl, clockUrl, dataDirectory, options] = process.argv;
 const { startService } = await import(serverUrl);
 const { systemClock } = await import(clockUrl);
@@ -20,7 +22,18 @@ const service = await startService({
   log: { info() {}, warn: complain, error: complain },
 });
 const { token } = await service.provision();
-process.on('message', () => {
+async function addAccounts(count) {
+  const { SCOPES } = await import(new URL('./accounts/scopes.js', serverUrl).href);
+  const tokens = [];
+  for (let number = 1; number <= count; number++) {
+    const names = { givenName: 'Test', surname: String(number), mayDeletePermanently: true };
+    const account = await service.addAccount({ email: `${randomUUID()}@example.org`, ...names });
+    tokens.push(await service.grant({ accountId: account.id, scopes: SCOPES }));
+  }
+  return tokens;
+}
+process.on('message', async (asked) => {
+  if (asked.accounts) return process.send(await addAccounts(asked.accounts));
   const { user, system } = process.cpuUsage();
   process.send({ cpuMs: (user + system) / 1000, memoryBytes: process.memoryUsage().rss });
 });

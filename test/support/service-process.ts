@@ -24,6 +24,8 @@ export class ServiceProcess {
     private readonly options: {
       readonly steps?: { readonly stagedRowsMax?: number; readonly removedRowsMax?: number };
       readonly faults?: Readonly<Record<string, number>>;
+      readonly metadata?: string;
+      readonly blocks?: object;
     } = {},
   ) {}
 
@@ -55,6 +57,13 @@ export class ServiceProcess {
     this.#child?.send('usage');
     const [usage] = await once(this.#child ?? process, 'message');
     return usage as Usage; // what `service-process.mjs` sends
+  }
+
+  /** Adds accounts with a home of their own. Returns a token of each. */
+  async addAccounts(count: number): Promise<readonly string[]> {
+    this.#child?.send({ accounts: count });
+    const [tokens] = await once(this.#child ?? process, 'message');
+    return tokens as readonly string[]; // what `service-process.mjs` sends
   }
 
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {

@@ -7,7 +7,7 @@ import type { Contents } from './blocks/contents.ts';
 import { Purge } from './blocks/purge.ts';
 import type { Reserve } from './blocks/reserve.ts';
 import type { Committer, Transaction } from './committer.ts';
-import { Cursors } from './feed/cursors.ts';
+import { Cursors, type SeenCommit } from './feed/cursors.ts';
 import { Ticks } from './feed/ticks.ts';
 import { Watchers } from './feed/watchers.ts';
 import { Housekeeping } from './housekeeping/housekeeping.ts';
@@ -31,6 +31,8 @@ export interface Base {
   readonly directoryTag: string;
   /** The key that signs cursors. */
   readonly cursorKey: Buffer;
+  /** See `CursorState.commit`. */
+  readonly lastCommit?: () => SeenCommit;
   /** Returns the id for a new file or folder: `id:` and 22 base64url characters, case-sensitive. */
   readonly mintId: () => string;
   readonly clock: Clock;
@@ -79,7 +81,7 @@ export function assembled(base: Base): Parts {
     },
     base.mustSearchBlocks,
   );
-  const cursors = new Cursors(cursorKey, directoryTag);
+  const cursors = new Cursors(cursorKey, directoryTag, base.lastCommit);
   return {
     database,
     blocks,

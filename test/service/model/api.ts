@@ -1,5 +1,4 @@
-import { headerJson } from '../../support/service-client.ts';
-import type { ServiceProcess } from '../../support/service-process.ts';
+import { type Callable, headerJson } from '../../support/service-client.ts';
 
 /** The fields of an entry that the model checks. */
 export interface Shown {
@@ -18,11 +17,14 @@ export interface Page {
   readonly has_more: boolean;
 }
 
+/** What a long poll says. `cut off`: its connection ended without an answer, or the caller ended it. */
+type PollOutcome = 'changed' | 'unchanged' | 'cut off' | { readonly refusal: string };
+
 /**
  * Calls of the service over HTTP. A refusal is returned as the joined tags of its error: `path/conflict/file`.
  */
 export class Api {
-  constructor(private readonly service: ServiceProcess) {}
+  constructor(private readonly service: Callable) {}
 
   async rpc<T = Record<string, unknown>>(name: string, argument: unknown): Promise<T | string> {
     const body = JSON.stringify(argument);
@@ -43,13 +45,14 @@ export class Api {
   }
 
   /** Returns the outcome of a long poll, which takes no token. */
-  async changes(cursor: string, signal?: AbortSignal): Promise<'changed' | 'unchanged' | 'cut off'> {
+  async changes(cursor: string, signal?: AbortSignal): Promise<PollOutcome> {
     const body = JSON.stringify({ cursor, timeout: 30 });
     const headers = { 'content-type': 'application/json' };
     const address = `${this.service.url}/2/files/list_folder/longpoll`;
     try {
       const response = await fetch(address, { method: 'POST', headers, body, ...(signal && { signal }) });
       const text = await response.text();
+      if (!response.ok) return { refusal: refusalOf(response.status, text) };
       if (text !== '{"changes":true}' && text !== '{"changes":false}') throw new Error(`longpoll: ${text}`);
       return text.includes('true') ? 'changed' : 'unchanged';
     } catch (error) {

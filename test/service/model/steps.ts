@@ -36,7 +36,7 @@ const as = <const Name extends string, Fields extends object>(
 });
 
 /** Changes of the tree by one call, which a kill may interrupt. */
-const change = fc.oneof(
+export const change = fc.oneof(
   as(8, 'upload', { ...commit, text }),
   as(3, 'folder', { path, autorename: fc.boolean() }),
   as(3, 'remove', { path }),

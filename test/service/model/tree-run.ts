@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { ContentHasher } from '../../../src/util/content-hash.ts';
-import type { ServiceProcess } from '../../support/service-process.ts';
+import type { Callable } from '../../support/service-client.ts';
 import { key, Model, type ModelEntry, type ModelMode } from '../storage/model.ts';
 import { Api, type Shown } from './api.ts';
 import { bytesOf, type Change } from './steps.ts';
@@ -21,7 +21,7 @@ export class TreeRun {
   readonly ids = new Map<number, string>();
 
   constructor(
-    service: ServiceProcess,
+    service: Callable,
     /** The run's own folder. */
     readonly folder: string,
   ) {

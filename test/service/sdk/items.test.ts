@@ -125,11 +125,11 @@ describe('files/tags', () => {
     await put('/Bare');
     const argument = { path: '/None', tag_text: 'x' };
     for (const call of [
-      sdk.filesTagsAdd(argument),
-      sdk.filesTagsRemove(argument),
-      sdk.filesTagsGet({ paths: ['/Bare', '/None'] }),
+      () => sdk.filesTagsAdd(argument),
+      () => sdk.filesTagsRemove(argument),
+      () => sdk.filesTagsGet({ paths: ['/Bare', '/None'] }),
     ])
-      expect(await sdkRefusal(call)).toEqual(sdkRefused('path/not_found'));
+      expect(await sdkRefusal(call())).toEqual(sdkRefused('path/not_found'));
     expect(await sdkRefusal(sdk.filesTagsRemove({ path: '/Bare', tag_text: 'x' }))).toEqual(
       sdkRefused('tag_not_present'),
     );

@@ -143,11 +143,11 @@ describe('files/list_folder and its cursors', () => {
     try {
       const { result: foreign } = await sdkClients(other).user.filesListFolder({ path: '' });
       const { cursor } = foreign;
-      for (const refused of [
-        sdk.filesListFolderContinue({ cursor }),
-        sdk.filesListFolderLongpoll({ cursor }),
+      for (const call of [
+        () => sdk.filesListFolderContinue({ cursor }),
+        () => sdk.filesListFolderLongpoll({ cursor }),
       ])
-        expect(await sdkRefusal(refused)).toEqual(sdkRefused('reset'));
+        expect(await sdkRefusal(call())).toEqual(sdkRefused('reset'));
     } finally {
       await other.close();
     }

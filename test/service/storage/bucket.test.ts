@@ -292,6 +292,28 @@ describe('a start', () => {
   });
 });
 
+test('a check of a bucket that does not give its blocks ends with one error, also when those read ahead fail first', async () => {
+  const storage = await openIn();
+  for (const name of ['/a', '/b', '/c', '/d']) await put(storage, name, randomBytes(100_000));
+  await storage.close();
+  const [first] = blockKeys();
+  bucket.fault = ({ method, key }) => {
+    if (method !== 'GET' || !/[0-9a-f]{64}-/.test(key)) return undefined;
+    // It is asked for again, and meanwhile the blocks that are read ahead fail.
+    return key === first ? 'reset' : { status: 403, code: 'AccessDenied' };
+  };
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  onTestFinished(() => void process.off('unhandledRejection', note));
+  const checked = { dataDirectory: storage.dataDirectory, bucket: bucket.access };
+  const check = async () => {
+    for await (const { what } of checkStorage(checked, () => undefined)) expect(what).toBe('nothing');
+  };
+  await expect(check()).rejects.toThrow(/does not answer/);
+  expect(unhandled).toEqual([]);
+});
+
 test('an upload session in a bucket is committed whole', async () => {
   const storage = await openIn();
   const bytes = randomBytes(BLOCK_BYTES + 100_000);

@@ -28,6 +28,12 @@ export interface SharedStorage {
 /** Starts a PostgreSQL for the tests of a file. */
 export function postgresTests(): {
   readonly newPlace: () => Promise<SharedPlace>;
+  /** Opens two storages of a new place. */
+  readonly two: () => Promise<{
+    readonly one: Storage;
+    readonly other: Storage;
+    readonly place: SharedPlace;
+  }>;
   readonly server: () => TestPostgres;
 } {
   let postgres: TestPostgres;
@@ -35,12 +41,19 @@ export function postgresTests(): {
     postgres = await startPostgres();
   });
   afterAll(() => postgres.close());
+  async function newPlace(): Promise<SharedPlace> {
+    const folder = join(await temporaryFolder(), 'blocks');
+    makeFolder(folder);
+    return { url: await postgres.newDatabase(), folder };
+  }
   return {
     server: () => postgres,
-    async newPlace() {
-      const folder = join(await temporaryFolder(), 'blocks');
-      makeFolder(folder);
-      return { url: await postgres.newDatabase(), folder };
+    newPlace,
+    async two() {
+      const place = await newPlace();
+      const { storage: one } = await openedShared(place);
+      const { storage: other } = await openedShared(place);
+      return { one, other, place };
     },
   };
 }

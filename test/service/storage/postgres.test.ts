@@ -3,13 +3,12 @@ import { join } from 'node:path';
 import { setImmediate as otherCalls } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { expect, test } from 'vitest';
-import type { Storage } from '../../../src/service/storage/storage.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, expectSoon } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { body, bytesOf, commit, HOME, OWNER, put, refusal, temporaryFolder, textAt } from './opened.ts';
 import { openedShared, postgresTests, type SharedPlace } from './opened-shared.ts';
 
-const { newPlace, server } = postgresTests();
+const { newPlace, two, server } = postgresTests();
 
 const WHOLE = { path: '', recursive: true, includeDeleted: false };
 
@@ -42,24 +41,16 @@ function withStatements(
   });
 }
 
+/** Returns the number of revisions that the database has. */
+async function revisions(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int AS count FROM davgate.revision');
+  return rows[0]?.count ?? 0;
+}
+
 /** Returns the names of the blocks of the only service in a place. */
 async function blocksIn({ folder }: SharedPlace): Promise<readonly string[]> {
   const [tag = ''] = await readdir(folder);
   return await readdir(join(folder, tag, 'blocks'));
-}
-
-/** Opens two storages of a new place. */
-async function two(): Promise<{
-  readonly one: Storage;
-  readonly other: Storage;
-  readonly place: SharedPlace;
-}> {
-  const place = await newPlace();
-  return {
-    one: (await openedShared(place)).storage,
-    other: (await openedShared(place)).storage,
-    place,
-  };
 }
 
 test('what one storage acknowledges, the other shows at once: 100 writes and removals in turn', async () => {
@@ -290,51 +281,38 @@ test('blocks that nothing refers to are removed after a day, and no other block'
   expect(await textAt(storage, '/sent')).toBe(Buffer.alloc(200_000, 'sent ').toString());
 });
 
-test('a storage that has been idle for longer than commits are remembered loads its copy again', async () => {
-  const { one, other, place } = await two();
-  await put(one, '/f', 'text');
-  expect(await textAt(other, '/f')).toBe('text');
-  await put(one, '/g', 'text');
-  await one.remove(HOME, '/f');
-  const { pool } = await openedShared(place);
-  await pool.query('DELETE FROM davgate.commit');
-  expect((await other.list(OWNER, WHOLE, 100)).entries.map(({ pathLower }) => pathLower)).toEqual(['/g']);
+test('the history of a namespace ends after its time, though no process uses the namespace any more', async () => {
+  const place = await newPlace();
+  const clock = new ManualClock(Date.now());
+  const { storage } = await openedShared(place, { clock });
+  await put(storage, '/f', 'text');
+  await storage.remove(HOME, '/f');
+  await storage.close();
+  const DAY_MS = 24 * 60 * 60 * 1000;
+  const later = new ManualClock(clock.now() + 30 * DAY_MS);
+  const { storage: other, pool: still } = await openedShared(place, { clock: later });
+  await other.tidy();
+  expect(await revisions(still)).toBe(1);
+  await other.close();
+  const last = await openedShared(place, { clock: new ManualClock(clock.now() + 211 * DAY_MS) });
+  await last.storage.tidy();
+  expect(await revisions(last.pool)).toBe(0);
 });
 
-test('a database that was set back is what all storages show, also those that had the lost commits', async () => {
-  const { one, other, place } = await two();
-  const { pool } = await openedShared(place);
-  await put(one, '/kept', 'kept');
-  await put(one, '/lost', 'lost');
-  expect(await textAt(other, '/lost')).toBe('lost');
-  await pool.query(`
-    WITH last AS (SELECT id, version FROM davgate.namespace), lost AS (
-      DELETE FROM davgate.commit USING last WHERE commit.version = last.version), entries AS (
-      DELETE FROM davgate.entry USING last WHERE entry.version = last.version), revisions AS (
-      DELETE FROM davgate.revision USING last WHERE revision.version = last.version), holdings AS (
-      DELETE FROM davgate.holding USING last WHERE holding.version = last.version), lists AS (
-      DELETE FROM davgate.content_block USING last WHERE content_block.version = last.version), contents AS (
-      DELETE FROM davgate.content USING last WHERE content.version = last.version), blocks AS (
-      DELETE FROM davgate.block USING last WHERE block.version = last.version)
-    UPDATE davgate.namespace SET version = namespace.version - 1,
-      mark = (SELECT mark FROM davgate.commit WHERE commit.version = namespace.version - 1)`);
-  expect(await refusal(one.stat(HOME, '/lost', false))).toBe('lookup/not_found');
-  await put(one, '/new', 'new');
-  for (const storage of [one, other]) {
-    expect(await textAt(storage, '/new')).toBe('new');
-    expect(await textAt(storage, '/kept')).toBe('kept');
-    expect(await refusal(storage.stat(HOME, '/lost', false))).toBe('lookup/not_found');
+test('copies that take too much space are removed, the one used last is kept, and each is loaded again', async () => {
+  const place = await newPlace();
+  const scratchDirectory = await temporaryFolder();
+  const { storage } = await openedShared(place, { scratchDirectory, unusedBytesMax: 1 });
+  const homes = [HOME, 'second', 'third'];
+  const copies = async () =>
+    (await readdir(join(scratchDirectory, 'copies'))).filter((name) => name.endsWith('.sqlite'));
+  for (const home of homes) {
+    await storage.createNamespace(home, 2 ** 40);
+    await storage.upload(home, commit('/f'), body(home));
   }
-});
-
-test('a storage that loses a commit before it has another one with the same number loads its copy again', async () => {
-  const { one, other, place } = await two();
-  const { pool } = await openedShared(place);
-  await put(one, '/f', 'text');
-  await pool.query(`UPDATE davgate.commit SET mark = 'of another commit'`);
-  await pool.query(`UPDATE davgate.namespace SET mark = 'of another commit'`);
-  await put(other, '/g', 'text');
-  expect((await one.list(OWNER, WHOLE, 10)).entries).toHaveLength(2);
+  await expectSoon(copies).toHaveLength(1);
+  for (const home of homes) expect(await storage.stat(home, '/f', false)).toMatchObject({ name: 'f' });
+  await expectSoon(copies).toHaveLength(1);
 });
 
 test('a large move that another storage takes for abandoned begins again, and is made once', async () => {

@@ -110,7 +110,10 @@ async function* readings(
   for (let after = 0; ; ) {
     const some = window.all(after, WINDOW_BLOCKS);
     for (const block of some) {
-      ahead.push(readingOf(store, contents, block));
+      const reading = readingOf(store, contents, block);
+      // It may fail before its turn comes, or another one that ends the check.
+      reading.catch(() => undefined);
+      ahead.push(reading);
       if (ahead.length > READ_AHEAD_BLOCKS) yield (await ahead.shift()) as Reading; // there are some: just counted
     }
     const last = some.at(-1);

@@ -14,6 +14,15 @@ export interface CursorState {
   readonly limit: number;
   /** The last entry of an unfinished listing; `''` and `''` before the first. */
   readonly after?: { readonly parent: string; readonly nameKey: string };
+  /** The last commit that the client has seen, where commits can be lost with a database that is restored. */
+  readonly commit?: SeenCommit;
+}
+
+/** What tells a commit from every other one of its namespace. */
+export interface SeenCommit {
+  readonly version: number;
+  /** The first digits of its mark. */
+  readonly mark: string;
 }
 
 const MAC_BYTES = 16;
@@ -26,12 +35,18 @@ export class Cursors {
   constructor(
     private readonly key: Buffer,
     private readonly directoryTag: string,
+    /** Returns the last commit of what is listed. */
+    private readonly lastCommit: () => SeenCommit | undefined = () => undefined,
   ) {}
 
-  /** Returns the text of a position; `owner` is an `ownerDigest`. */
+  /** Returns the text of a position that is reached now; `owner` is an `ownerDigest`. */
   encode(owner: string, { ns, key, recursive, includeDeleted, seq, limit, after }: CursorState): string {
     const flags = (recursive ? 1 : 0) + (includeDeleted ? 2 : 0);
-    const fields = [owner, ns, key, flags, seq, limit, ...(after ? [after.parent, after.nameKey] : [])];
+    const commit = this.lastCommit();
+    const fields: Fields = [owner, ns, key, flags, seq, limit];
+    if (after) fields.push(after.parent, after.nameKey);
+    else if (commit) fields.push(null, null);
+    if (commit) fields.push(commit.version, commit.mark);
     const payload = Buffer.from(JSON.stringify(fields));
     const head = Buffer.from(this.directoryTag);
     return Buffer.concat([head, this.#mac(payload), payload]).toString('base64url');
@@ -80,14 +95,18 @@ type Fields = [
   flags: number,
   seq: number,
   limit: number,
-  parent?: string,
-  nameKey?: string,
+  parent?: string | null,
+  nameKey?: string | null,
+  version?: number,
+  mark?: string,
 ];
 
 function parsed(payload: Buffer): { readonly owner: string; readonly state: CursorState } {
-  const [owner, ns, key, flags, seq, limit, parent, nameKey] = JSON.parse(payload.toString()) as Fields;
+  const [owner, ns, key, flags, seq, limit, parent, nameKey, version, mark] = JSON.parse(
+    payload.toString(),
+  ) as Fields;
   const scope = { ns, key, recursive: (flags & 1) !== 0, includeDeleted: (flags & 2) !== 0 };
-  const state = { ...scope, seq, limit };
-  if (parent === undefined || nameKey === undefined) return { owner, state };
-  return { owner, state: { ...state, after: { parent, nameKey } } };
+  const after = parent != null && nameKey != null ? { after: { parent, nameKey } } : {};
+  const commit = version !== undefined && mark !== undefined ? { commit: { version, mark } } : {};
+  return { owner, state: { ...scope, seq, limit, ...after, ...commit } };
 }

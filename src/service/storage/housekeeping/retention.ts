@@ -6,7 +6,7 @@ import type { Transaction } from '../committer.ts';
 import { tickAt } from '../feed/ticks.ts';
 
 /** How long history is kept, in ms: the longer of the two periods that the real service offers. */
-const HISTORY_LIFE_MS = 180 * 24 * 60 * 60 * 1000;
+export const HISTORY_LIFE_MS = 180 * 24 * 60 * 60 * 1000;
 
 /** Revisions, or deletions without any, that one transaction ends: some 20 ms. */
 const STEP_ROWS = 200;

@@ -5,8 +5,8 @@ import { type BlockPlace, hashIn } from '../blocks/block-place.ts';
 /** Names that are looked up at once. */
 const NAMES = 1000;
 
-/** How long removed commits and their keys are kept, for copies that are behind. */
-const COMMITS_KEPT = '1 day';
+/** How long a commit is kept after the next one, for copies that are behind and for cursors that have not been used. */
+const COMMITS_KEPT = '7 days';
 
 export interface CollectorParts {
   readonly on: Queries;
@@ -77,10 +77,11 @@ async function referredTo(on: Queries, names: readonly string[]): Promise<Readon
 
 /** Forgets old commits, and the bytes of small blocks that have not been needed for a while. */
 export async function forgetOld(on: Queries, keptMs: number): Promise<void> {
-  // The last one stays: it tells whether a commit without an answer took place.
+  // The last one, which has no next one, stays: it tells whether a commit without an answer took place.
   await on.query(
-    `DELETE FROM davgate.commit USING davgate.namespace
-     WHERE namespace.id = commit.ns AND commit.version < namespace.version AND made < now() - interval '${COMMITS_KEPT}'`,
+    `DELETE FROM davgate.commit USING davgate.commit AS next
+     WHERE next.ns = commit.ns AND next.version = commit.version + 1
+       AND next.made < now() - interval '${COMMITS_KEPT}'`,
   );
   await on.query(`DELETE FROM davgate.condemned_bytes WHERE since < now() - $1 * interval '1 millisecond'`, [
     keptMs,

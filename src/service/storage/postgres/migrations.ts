@@ -1,8 +1,7 @@
-import { quoted, TABLES, type Table } from './tables.ts';
-
 /**
  * The schema of the metadata in PostgreSQL, step by step. The keys of all rows of files begin with the
  * namespace. A row has the version in which its namespace last changed it: what a copy lacks are the rows with later ones.
+ * `tables.ts` lists the columns that copies have.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -17,7 +16,9 @@ export const MIGRATIONS: readonly string[] = [
     limit_bytes bigint NOT NULL,
     used_bytes bigint NOT NULL DEFAULT 0,
     horizon bigint NOT NULL DEFAULT 0,
-    tick bigint NOT NULL DEFAULT 0
+    tick bigint NOT NULL DEFAULT 0,
+    -- When its history was last looked through, as a number like tick.
+    tidied_tick bigint NOT NULL DEFAULT 0
   );
   -- What each commit was, for those who lost its answer, and which rows it removed.
   CREATE TABLE davgate.commit (
@@ -30,8 +31,176 @@ export const MIGRATIONS: readonly string[] = [
     made timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (ns, version)
   );
-  ${TABLES.map(definition).join('\n')}
-  ALTER TABLE davgate.block ADD COLUMN bytes bytea;
+  CREATE TABLE davgate.block (
+    ns bigint NOT NULL,
+    id bigint NOT NULL,
+    hash bytea NOT NULL,
+    size bigint NOT NULL,
+    inline bigint NOT NULL,
+    -- Of a small block; copies do not have them.
+    bytes bytea,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, id)
+  );
+  CREATE INDEX block_version ON davgate.block (ns, version);
+
+  CREATE TABLE davgate.block_pieces (
+    ns bigint NOT NULL,
+    block bigint NOT NULL,
+    checksums bytea NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, block)
+  );
+  CREATE INDEX block_pieces_version ON davgate.block_pieces (ns, version);
+
+  CREATE TABLE davgate.block_name (
+    ns bigint NOT NULL,
+    block bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, block)
+  );
+  CREATE INDEX block_name_version ON davgate.block_name (ns, version);
+
+  CREATE TABLE davgate.content (
+    ns bigint NOT NULL,
+    id bigint NOT NULL,
+    hash text COLLATE "C" NOT NULL,
+    size bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, id)
+  );
+  CREATE INDEX content_version ON davgate.content (ns, version);
+
+  CREATE TABLE davgate.content_block (
+    ns bigint NOT NULL,
+    content bigint NOT NULL,
+    position bigint NOT NULL,
+    block bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, content, position)
+  );
+  CREATE INDEX content_block_version ON davgate.content_block (ns, version);
+
+  CREATE TABLE davgate.holding (
+    ns bigint NOT NULL,
+    content bigint NOT NULL,
+    revisions bigint NOT NULL,
+    files bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, content)
+  );
+  CREATE INDEX holding_version ON davgate.holding (ns, version);
+
+  CREATE TABLE davgate.revision (
+    ns bigint NOT NULL,
+    number bigint NOT NULL,
+    parent text COLLATE "C" NOT NULL,
+    name_key text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    path text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    content bigint NOT NULL,
+    client_ms bigint NOT NULL,
+    server_ms bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, number)
+  );
+  CREATE INDEX revision_version ON davgate.revision (ns, version);
+
+  CREATE TABLE davgate.entry (
+    ns bigint NOT NULL,
+    place bytea NOT NULL,
+    parent text COLLATE "C" NOT NULL,
+    name_key text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    path text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    revision bigint,
+    returned bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, place)
+  );
+  CREATE INDEX entry_version ON davgate.entry (ns, version);
+
+  CREATE TABLE davgate.deletion (
+    ns bigint NOT NULL,
+    place bytea NOT NULL,
+    parent text COLLATE "C" NOT NULL,
+    name_key text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    path text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    was_folder bigint NOT NULL,
+    implied bigint NOT NULL,
+    forgotten bigint NOT NULL,
+    deleted_ms bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, place)
+  );
+  CREATE INDEX deletion_version ON davgate.deletion (ns, version);
+
+  CREATE TABLE davgate.removal (
+    ns bigint NOT NULL,
+    seq bigint NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    deleted_ms bigint NOT NULL,
+    forever bigint NOT NULL,
+    phase bigint NOT NULL,
+    at_parent text COLLATE "C" NOT NULL,
+    at_name text COLLATE "C" NOT NULL,
+    at_number bigint NOT NULL,
+    moved bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, seq)
+  );
+  CREATE INDEX removal_version ON davgate.removal (ns, version);
+
+  CREATE TABLE davgate.staging (
+    ns bigint NOT NULL,
+    first bigint NOT NULL,
+    last bigint NOT NULL,
+    copies bigint NOT NULL,
+    charged_bytes bigint NOT NULL,
+    published bigint NOT NULL,
+    at_number bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, first)
+  );
+  CREATE INDEX staging_version ON davgate.staging (ns, version);
+
+  CREATE TABLE davgate.doomed (
+    ns bigint NOT NULL,
+    number bigint NOT NULL,
+    content bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, number)
+  );
+  CREATE INDEX doomed_version ON davgate.doomed (ns, version);
+
+  CREATE TABLE davgate.session (
+    ns bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    concurrent bigint NOT NULL,
+    size bigint NOT NULL,
+    closed bigint NOT NULL,
+    started_ms bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, id)
+  );
+  CREATE INDEX session_version ON davgate.session (ns, version);
+
+  CREATE TABLE davgate.session_piece (
+    ns bigint NOT NULL,
+    session text COLLATE "C" NOT NULL,
+    start bigint NOT NULL,
+    block bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (ns, session, start)
+  );
+  CREATE INDEX session_piece_version ON davgate.session_piece (ns, version);
   CREATE INDEX block_hash ON davgate.block (ns, hash);
   CREATE INDEX block_name_name ON davgate.block_name (name);
   -- Bytes of small blocks that are no longer needed, and the names of objects without a block: kept for a while.
@@ -54,15 +223,3 @@ export const MIGRATIONS: readonly string[] = [
   );
   `,
 ];
-
-function definition(table: Table): string {
-  const columns = Object.entries(table.columns).map(
-    ([name, type]) => `${quoted(name)} ${type}${type === 'text' ? ' COLLATE "C"' : ''}`,
-  );
-  const place = table.hasPlace ? ['place bytea'] : [];
-  const key = ['ns', ...(table.hasPlace ? ['place'] : table.key.map(quoted))].join(', ');
-  return `
-  CREATE TABLE davgate.${table.name} (
-    ns bigint, ${[...place, ...columns].join(', ')}, version bigint NOT NULL, PRIMARY KEY (${key}));
-  CREATE INDEX ${table.name}_version ON davgate.${table.name} (ns, version);`;
-}

@@ -19,7 +19,7 @@ import { ChangeRecorder, type Recorded } from './change-recorder.ts';
 import { inConnection, whileConnectionsFail } from './connections.ts';
 import type { NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import type { NamespaceCopy } from './namespace-copy.ts';
-import { beginWithLock, changeSince, isMade, storeCommit } from './namespace-rows.ts';
+import { beginWithLock, changeSince, markOf, storeCommit } from './namespace-rows.ts';
 
 /** How long a commit waits for those of other processes before the next attempt, in ms. */
 const LOCK_WAIT_MS = 1000;
@@ -225,7 +225,7 @@ export class NamespaceCommitter implements Committer {
       inConnection(this.parts.pool, async (client) => {
         // The lock is free once the lost connection's transaction has ended.
         await beginWithLock(client, namespace.id, LOCK_WAIT_MS);
-        const isSettled = await isMade(client, namespace, mark);
+        const isSettled = (await markOf(client, namespace.id, namespace.version)) === mark;
         await client.query('COMMIT');
         return isSettled;
       });

@@ -61,6 +61,12 @@ export class NamespaceCopy {
     return this.#mark;
   }
 
+  /** Its size, in bytes. */
+  get bytes(): number {
+    const numberOf = (name: string) => Number(this.database.pragma(name, { simple: true }));
+    return numberOf('page_count') * numberOf('page_size');
+  }
+
   /** Returns the namespace as it is here. */
   get namespace(): NamespaceRow {
     const row = this.#find();

@@ -1,6 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { QueryResult, QueryResultRow } from 'pg';
 import { findRow, type Queries, rowsOf } from '../../postgres/queries.ts';
+import { tickAt } from '../feed/ticks.ts';
+import { HISTORY_LIFE_MS } from '../housekeeping/retention.ts';
 import { SESSION_LIFE_MS } from '../sessions/sessions.ts';
 import type { Recorded } from './change-recorder.ts';
 import type { Key, NamespaceChange, NamespaceRow } from './namespace-change.ts';
@@ -240,15 +242,15 @@ function placeOf(key: Key): Buffer {
 /** Two paths with the same 128 bits are not to be expected. */
 const PLACE_BYTES = 16;
 
-/** Returns whether a commit with this mark is the one that made a version. */
-export async function isMade(on: Queries, { id, version }: NamespaceRow, mark: string): Promise<boolean> {
+/** Returns the mark of the commit that made a version; `undefined` if there is none, or it was long ago. */
+export async function markOf(on: Queries, ns: number, version: number): Promise<string | undefined> {
   const row = await findRow<{ mark: string }>(
     on,
     'SELECT mark FROM davgate.commit WHERE ns = $1 AND version = $2',
-    id,
+    ns,
     version,
   );
-  return row?.mark === mark;
+  return row?.mark;
 }
 
 /** Returns the bytes of a small block, even if it is no longer needed since a short while. */
@@ -263,13 +265,37 @@ export async function smallBytes(on: Queries, ns: number, hash: Buffer): Promise
   return row?.bytes;
 }
 
-/** Returns the namespaces in which removals, moves or expired sessions have to be cleared away. */
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Time between two looks at the history of a namespace that no process uses, in ms. */
+const TIDIED_EVERY_MS = 30 * DAY_MS;
+
+/** Maximum number of such namespaces in one round, because each has to be loaded. */
+const TIDIED_AT_ONCE = 100;
+
+/**
+ * Returns the namespaces in which removals, moves or expired sessions have to be cleared away, and some whose history may
+ * have ended since it was last looked through.
+ */
 export async function unfinished(on: Queries, nowMs: number): Promise<readonly number[]> {
   const rows = await rowsOf<{ ns: number }>(
     on,
     `SELECT ns FROM davgate.removal UNION SELECT ns FROM davgate.staging UNION SELECT ns FROM davgate.doomed
-     UNION SELECT ns FROM davgate.session WHERE started_ms <= $1`,
+     UNION SELECT ns FROM davgate.session WHERE started_ms <= $1
+     UNION (SELECT id FROM davgate.namespace WHERE tidied_tick < $2 AND tidied_tick < tick + $3
+       ORDER BY tidied_tick LIMIT ${TIDIED_AT_ONCE})`,
     nowMs - SESSION_LIFE_MS,
+    tickAt(nowMs - TIDIED_EVERY_MS),
+    tickAt(HISTORY_LIFE_MS + TIDIED_EVERY_MS),
   );
   return rows.map(({ ns }) => ns);
+}
+
+/** Notes that the history of a namespace has been looked through. */
+export async function noteTidied(on: Queries, ns: number, nowMs: number): Promise<void> {
+  await on.query('UPDATE davgate.namespace SET tidied_tick = $2 WHERE id = $1 AND tidied_tick < $3', [
+    ns,
+    tickAt(nowMs),
+    tickAt(nowMs - DAY_MS),
+  ]);
 }

@@ -6,8 +6,9 @@ import { whileConnectionsFail } from './connections.ts';
 import { namespaceNamed } from './namespace-rows.ts';
 import { type NamespaceNeeds, OpenNamespace } from './open-namespace.ts';
 
-/** Copies that a process keeps although nobody uses them. */
+/** Maximum number, and size in bytes, of the copies that a process keeps although nobody uses them. */
 const UNUSED_MAX = 100;
+const UNUSED_BYTES_MAX = 4 * 1024 ** 3;
 
 /** Size of the page cache of a copy, in KiB: its file is in the memory of the operating system. */
 const CACHE_KIB = 1024;
@@ -18,6 +19,8 @@ interface Held {
   readonly file: string;
   users: number;
   waits: number;
+  /** Size at its last use, in bytes. */
+  bytes: number;
 }
 
 /** The namespaces of which this process has copies. A copy is loaded at its first use. */
@@ -31,6 +34,7 @@ export class Namespaces {
   constructor(
     private readonly folder: string,
     private readonly needs: NamespaceNeeds,
+    private readonly unusedBytesMax = UNUSED_BYTES_MAX,
   ) {}
 
   /** Runs `use` with a namespace that has all earlier commits. Throws `DatabaseAwayError`. */
@@ -115,6 +119,7 @@ export class Namespaces {
       try {
         const namespace = await held.opening;
         await namespace.fresh();
+        held.bytes = namespace.bytes;
         if (!namespace.isStale) return held;
       } catch (failure) {
         this.#release(held);
@@ -142,7 +147,7 @@ export class Namespaces {
     opening.catch(() => {
       if (this.#held.get(ns)?.opening === opening) this.#held.delete(ns);
     });
-    return { ns, opening, file, users: 0, waits: 0 };
+    return { ns, opening, file, users: 0, waits: 0, bytes: 0 };
   }
 
   async #opened(ns: number, file: string): Promise<OpenNamespace> {
@@ -162,12 +167,14 @@ export class Namespaces {
       this.#drop(held);
       return;
     }
-    let unused = [...this.#held.values()].filter(({ users }) => users === 0).length;
-    for (const one of this.#held.values()) {
-      if (unused <= UNUSED_MAX) return;
-      if (one.users > 0) continue;
+    const unused = [...this.#held.values()].filter(({ users }) => users === 0);
+    let bytes = unused.reduce((sum, one) => sum + one.bytes, 0);
+    for (const [index, one] of unused.entries()) {
+      const count = unused.length - index;
+      // The one that was used last stays, whatever its size.
+      if (count === 1 || (count <= UNUSED_MAX && bytes <= this.unusedBytesMax)) return;
       this.#drop(one);
-      unused -= 1;
+      bytes -= one.bytes;
     }
   }
 

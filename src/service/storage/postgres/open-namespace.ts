@@ -8,6 +8,7 @@ import { type BlockPlaces, BlockStore } from '../blocks/block-store.ts';
 import { Contents } from '../blocks/contents.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Committer } from '../committer.ts';
+import { type CursorState, refused } from '../feed/cursors.ts';
 import { tickAt } from '../feed/ticks.ts';
 import { localStorage, type Parts } from '../local-storage.ts';
 import type { Storage } from '../storage.ts';
@@ -17,7 +18,7 @@ import { inConnection, whileConnectionsFail } from './connections.ts';
 import type { NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import { NamespaceCommitter } from './namespace-committer.ts';
 import { NamespaceCopy } from './namespace-copy.ts';
-import { allRows, changeSince, namespaceOf, smallBytes } from './namespace-rows.ts';
+import { allRows, changeSince, markOf, namespaceOf, smallBytes } from './namespace-rows.ts';
 import type { Versions } from './versions.ts';
 
 /** What the namespaces of a process have in common. */
@@ -39,6 +40,9 @@ export interface NamespaceNeeds {
   readonly removedRowsMax?: number | undefined;
   readonly stagedRowsMax?: number | undefined;
 }
+
+/** Digits of a commit's mark in a cursor: enough to tell a lost commit from another one with its number. */
+const MARK_DIGITS = 8;
 
 /** A namespace of which this process has a copy, and the storage over it. */
 export class OpenNamespace {
@@ -65,6 +69,7 @@ export class OpenNamespace {
       blocks: new BlockStore(places, contents),
       mustSearchBlocks: false,
       isCopy: true,
+      lastCommit: () => ({ version: this.#copy.version ?? 0, mark: this.#copy.mark.slice(0, MARK_DIGITS) }),
       abandonedUpTo: () => tickAt(clock.now()),
       commits: (ticks, committed) => {
         // Those who wait for a change ask again, and get another copy.
@@ -89,6 +94,26 @@ export class OpenNamespace {
   /** Whether the copy can no longer be brought up to date: the namespace has to be opened again. */
   get isStale(): boolean {
     return this.#copy.isStale;
+  }
+
+  /** The size of the copy, in bytes. */
+  get bytes(): number {
+    return this.#copy.bytes;
+  }
+
+  /**
+   * Throws `cursor/reset` if the database lacks a commit that a client has seen, because it was restored. The number of the
+   * position does not show that once there are later changes.
+   */
+  async expectSeen({ commit: seen }: CursorState): Promise<void> {
+    const { version, mark } = this.#copy;
+    // A cursor from before the service was copied into a database has none, and a new namespace has no commit.
+    if (!seen || seen.version === 0) return;
+    const known =
+      seen.version === version
+        ? mark
+        : await whileConnectionsFail(this.needs.clock, () => markOf(this.needs.pool, this.ns, seen.version));
+    if (known?.slice(0, MARK_DIGITS) !== seen.mark) throw refused('reset');
   }
 
   /** Resolves when the copy has everything that was committed before the call, or is stale. Throws `DatabaseAwayError`. */

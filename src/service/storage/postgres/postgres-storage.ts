@@ -19,7 +19,7 @@ import { openDatabase } from '../storage-database.ts';
 import { collectBlocks, forgetOld, takeLease } from './collector.ts';
 import { whileConnectionsFail } from './connections.ts';
 import { MIGRATIONS } from './migrations.ts';
-import { putNamespace, unfinished } from './namespace-rows.ts';
+import { noteTidied, putNamespace, unfinished } from './namespace-rows.ts';
 import { Namespaces } from './namespaces.ts';
 import { followOthers, tellOthers } from './notifications.ts';
 import type { OpenNamespace } from './open-namespace.ts';
@@ -42,6 +42,8 @@ export interface PostgresStorageOptions {
   readonly commitWaitMs?: number;
   readonly removedRowsMax?: number;
   readonly stagedRowsMax?: number;
+  /** Size of the copies that are kept although nobody uses them, in bytes; 4 GiB by default. */
+  readonly unusedBytesMax?: number;
 }
 
 /** The name under which commits are told. */
@@ -70,14 +72,18 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     scratch.close();
     throw failure;
   });
-  const namespaces = new Namespaces(scratch.copies, {
-    ...{ pool, places, tag, cursorKey, mintId, clock, log },
-    ...{ commitWaitMs: options.commitWaitMs, removedRowsMax: options.removedRowsMax },
-    stagedRowsMax: options.stagedRowsMax,
-    versions: new Versions(pool),
-    loads: new PQueue({ concurrency: LOADS_AT_ONCE }),
-    told: tellOthers(pool, CHANNEL, log),
-  });
+  const namespaces = new Namespaces(
+    scratch.copies,
+    {
+      ...{ pool, places, tag, cursorKey, mintId, clock, log },
+      ...{ commitWaitMs: options.commitWaitMs, removedRowsMax: options.removedRowsMax },
+      stagedRowsMax: options.stagedRowsMax,
+      versions: new Versions(pool),
+      loads: new PQueue({ concurrency: LOADS_AT_ONCE }),
+      told: tellOthers(pool, CHANNEL, log),
+    },
+    options.unusedBytesMax,
+  );
   const holder = randomUUID();
   const keptMs = Math.max(options.keepDeletedBlocksMs ?? 0, UPLOAD_MS_MAX);
   const closing = new AbortController();
@@ -97,6 +103,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
       // One that cannot be tidied does not keep the others from it.
       await namespaces
         .at(ns, ({ storage }) => storage.tidy())
+        .then(() => noteTidied(pool, ns, clock.now()))
         .catch((error: unknown) => {
           log.warn('housekeeping of a namespace failed', { namespace: ns, error: String(error) });
         });
@@ -122,11 +129,20 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     listAll: at(({ storage }, ...call) => storage.listAll(...call)),
     latestCursor: (owner, ...rest) =>
       namespaces.with(owner.namespace, ({ storage }) => storage.latestCursor(owner, ...rest)),
-    listContinue: (owner, cursor) =>
-      namespaces.with(owner.namespace, ({ storage }) => storage.listContinue(owner, cursor)),
+    async listContinue(owner, cursor) {
+      const { state } = cursors.decode(cursor);
+      return await namespaces.with(owner.namespace, async (namespace) => {
+        // A cursor of another namespace is refused below.
+        if (state.ns === namespace.ns) await namespace.expectSeen(state);
+        return await namespace.storage.listContinue(owner, cursor);
+      });
+    },
     async awaitChange(cursor, timeoutMs, signal) {
-      const { ns } = cursors.decode(cursor).state;
-      return await namespaces.watching(ns, ({ storage }) => storage.awaitChange(cursor, timeoutMs, signal));
+      const { state } = cursors.decode(cursor);
+      return await namespaces.watching(state.ns, async (namespace) => {
+        await namespace.expectSeen(state);
+        return await namespace.storage.awaitChange(cursor, timeoutMs, signal);
+      });
     },
     upload: at(({ storage }, ...call) => storage.upload(...call)),
     startSession: at(({ storage }, ...call) => storage.startSession(...call)),
