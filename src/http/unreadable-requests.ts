@@ -13,6 +13,8 @@ interface Malformation {
   readonly status: number;
   /** The defect and its correction, for the developer of a client. */
   readonly reason: string;
+  /** Where the same request is well formed. */
+  readonly location?: string;
 }
 
 /** Malformations by error code of Node's parser (llhttp), and of `CONNECT`. */
@@ -60,10 +62,15 @@ export interface UnreadableOptions {
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
+/** The parts are `undefined` when the request line came in an earlier chunk, which Node does not keep. */
+interface RequestLine {
+  readonly method: string | undefined;
+  readonly target?: string | undefined;
+}
+
 /** A request that the parser could not read. */
 interface Unreadable {
   readonly malformation: Malformation;
-  /** `undefined` when the request line came in an earlier chunk, which Node does not keep. */
   readonly method: string | undefined;
 }
 
@@ -73,35 +80,54 @@ interface Unreadable {
  */
 export function refuseUnreadable(server: Server, connections: Connections, options: UnreadableOptions): void {
   const refused = new WeakSet<Duplex>();
-  const refuseOnce = (socket: Duplex, code: string, method: string | undefined) => {
+  const refuseOnce = (socket: Duplex, code: string, line: RequestLine) => {
     if (refused.has(socket)) return;
     refused.add(socket);
-    const malformation = malformationOf(code, options.headerBytesMax);
+    const malformation = malformationOf(code, line, options.headerBytesMax);
     options.log.info('malformed request', { status: malformation.status, code });
     const exchanges = [...(connections.of(socket)?.exchanges ?? [])];
-    void refuseOn(socket, { malformation, method }, exchanges, options);
+    void refuseOn(socket, { malformation, method: line.method }, exchanges, options);
   };
   server.on('clientError', (error, socket) => {
     const code = 'code' in error ? String(error.code) : '';
     // A broken connection is not a malformed request, and has no client to answer.
     if (!/^(HPE_|ERR_HTTP_)/.test(code)) socket.destroy();
-    else refuseOnce(socket, code, code === 'HPE_INVALID_METHOD' ? 'none' : methodIn(error));
+    else refuseOnce(socket, code, code === 'HPE_INVALID_METHOD' ? { method: 'none' } : requestLineIn(error));
   });
-  server.on('connect', (_request, socket: Duplex) => refuseOnce(socket, 'CONNECT', 'CONNECT'));
+  server.on('connect', (_request, socket: Duplex) => refuseOnce(socket, 'CONNECT', { method: 'CONNECT' }));
 }
 
-function malformationOf(code: string, headerBytesMax: number): Malformation {
+function malformationOf(code: string, { target }: RequestLine, headerBytesMax: number): Malformation {
+  const location = code === 'HPE_INVALID_URL' && target !== undefined ? encoded(target) : undefined;
+  if (location !== undefined)
+    return { status: 308, reason: 'the path must be percent-encoded, as in Location', location };
   if (code !== 'HPE_HEADER_OVERFLOW') return MALFORMATIONS[code] ?? OTHER;
   const kib = headerBytesMax / 1024;
   return { status: 431, reason: `the request line and header take more than ${kib} KiB; shorten them` };
 }
 
-/** Returns the method of the request in which the parser stopped, if the chunk that it read last contains it. */
-function methodIn(error: Error): string | undefined {
+/** Returns what the chunk that the parser read last contains of the request line in which it stopped. */
+function requestLineIn(error: Error): RequestLine {
   const { rawPacket, bytesParsed } = error as { readonly rawPacket?: Buffer; readonly bytesParsed?: number }; // Node's parser adds them
   const read = rawPacket?.subarray(0, bytesParsed).toString('latin1') ?? '';
-  const head = read.slice(Math.max(0, read.lastIndexOf('\r\n\r\n')));
-  return /^\s*([A-Z]+) /.exec(head)?.[1];
+  const head = rawPacket?.toString('latin1').slice(Math.max(0, read.lastIndexOf('\r\n\r\n'))) ?? '';
+  const [, method, target] = /^\s*([A-Z]+) (?:([^\s#]+) HTTP\/1\.[01]\r\n)?/.exec(head) ?? [];
+  return { method, target };
+}
+
+/**
+ * Returns a path whose bytes beyond ASCII stand as they are, as curl sends a name that was typed, in its percent-encoded form;
+ * `undefined` for anything else. Serving it without a redirect would serve what a filter before this server has not
+ * understood (RFC 9112 §3.2).
+ */
+function encoded(target: string): string | undefined {
+  // Browsers take a path that begins with two slashes, or a slash and a backslash, for another server.
+  if (!/^\/(?![/\\])[\x21-\x7e\x80-\xff]*$/.test(target)) return undefined;
+  const path = target.replaceAll(
+    /[\x80-\xff]/g,
+    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return path === target ? undefined : path;
 }
 
 async function refuseOn(
@@ -124,7 +150,7 @@ async function refuseOn(
  */
 async function answer(
   socket: Duplex,
-  { malformation: { status, reason }, method }: Unreadable,
+  { malformation: { status, reason, location }, method }: Unreadable,
   { clock, headers }: UnreadableOptions,
 ): Promise<void> {
   if (!socket.writable) {
@@ -136,6 +162,7 @@ async function answer(
     Connection: 'close',
     'Content-Type': 'text/plain; charset=utf-8',
     'Content-Length': String(body.length),
+    ...(location !== undefined && { Location: location }),
     ...headers(),
   };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -47,6 +47,14 @@ test('curl uploads a file of 9 MB, downloads it byte for byte, and uploads it ag
   expect(await curl('-T', 'source', `${program.url}file`)).toBe(204);
 });
 
+test('curl -L uploads and downloads a file whose name is typed without percent-encoding', async () => {
+  expect(await curl('-L', '-T', 'source', `${program.url}käse-日本.txt`)).toBe(201);
+  expect(await curl(`${program.url}k%C3%A4se-%E6%97%A5%E6%9C%AC.txt`)).toBe(200);
+  expect((await body()).equals(content)).toBe(true);
+  expect(await curl('-L', `${program.url}käse-日本.txt`)).toBe(200);
+  expect((await body()).equals(content)).toBe(true);
+});
+
 test('a chunked PUT by curl without a length is stored whole', async () => {
   const { stdout } = await succeed(
     'sh',

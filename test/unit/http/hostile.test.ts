@@ -68,6 +68,30 @@ describe('malformed requests', () => {
     },
   );
 
+  test('a path with bytes beyond ASCII is redirected to its percent-encoded form with the same method', async () => {
+    const { connect } = await listening();
+    const target = Buffer.from('/käse/50%25?von=ä').toString('latin1');
+    const put = request('PUT', target, 'Content-Length: 3\r\n', 'abc');
+    const answer = await connect(put).closed();
+    expect(answer).toMatch(/^HTTP\/1\.1 308 Permanent Redirect\r\n/);
+    expect(answer).toContain('\r\nLocation: /k%C3%A4se/50%25?von=%C3%A4\r\n');
+    expect(answer).toContain('\r\nConnection: close\r\n');
+    expect(answer).not.toContain('handled');
+  });
+
+  test.each([
+    ['begins with two slashes', '//example.org/\xe4'],
+    ['begins with a slash and a backslash', '/\\example.org/\xe4'],
+    ['contains a control character', '/\x01\xe4'],
+    ['contains a fragment', '/a#\xe4'],
+    ['is a URL', 'http://example.org/\xe4'],
+  ])('a path with bytes beyond ASCII that %s is refused without a redirect', async (_, target) => {
+    const { connect } = await listening();
+    const answer = await connect(request('GET', target)).closed();
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).not.toContain('Location');
+  });
+
   test.each([
     ['a space in its target', request('HEAD', '/a b'), 400],
     ['a space in its target, behind a good request', request('GET', '/') + request('HEAD', '/a b'), 400],
