@@ -3,7 +3,7 @@ import type { AuthorizationResponseError, ClientAuth, Configuration, ResponseBod
 type Library = typeof import('openid-client');
 
 /** How long the provider has for each answer, in seconds, if nothing else is said. */
-const ANSWER_SECONDS = 5;
+const ANSWER_SECONDS = 15;
 
 /** Maximum length of what the log quotes of a provider, in characters. */
 const LOGGED_MAX = 200;

@@ -56,7 +56,7 @@ describe('a provider in trouble', () => {
   ])(
     'a provider %s is named on the sign-in page, and asked again at the next try',
     async (_, spoil, status, reason) => {
-      const { issuer, begin, lines } = await oidcGateway({ client: { answerSeconds: 0.5 } });
+      const { issuer, begin, lines } = await oidcGateway({ client: { answerSeconds: 3 } });
       await spoil(issuer);
       const answer = await begin();
       expect([answer.status, answer.cookie]).toEqual([status, '']);
