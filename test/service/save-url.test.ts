@@ -5,6 +5,7 @@ import { Networks } from '../../src/util/networks.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { eventually } from '../support/eventually.ts';
 import { finished } from '../support/jobs.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { DOWNLOAD_FAILED, endOfSave, launchSave } from '../support/save-url.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { type Answered, download, put, refusal, refusalIn, rpc, upload } from '../support/service-client.ts';
@@ -229,9 +230,10 @@ describe('save_url beside other commits', () => {
   });
 });
 
+// Time stands still, so that no download ends because its host does not answer.
 describe('parallel downloads of save_url', () => {
   test('save_url runs four downloads of an account at once, beside its batches, and the service closes during them', async () => {
-    const own = await started({ webFiles: { allowedNetworks: LOOPBACK } });
+    const own = await started({ webFiles: { allowedNetworks: LOOPBACK }, clock: new ManualClock() });
     const waiting: ServerResponse[] = [];
     answer = (_request, response) => void waiting.push(response);
     for (let number = 0; number < 5; number++) await launchSave(own, host.url, `/${number}`);
@@ -243,7 +245,7 @@ describe('parallel downloads of save_url', () => {
   });
 
   test('save_url answers 429 to an account with 100 jobs, and takes one of another account', async () => {
-    const own = await started({ webFiles: { allowedNetworks: LOOPBACK } });
+    const own = await started({ webFiles: { allowedNetworks: LOOPBACK }, clock: new ManualClock() });
     answer = () => undefined;
     for (let number = 0; number < 100; number++)
       expect((await launchSave(own, host.url, `/${number}`)).status).toBe(200);
