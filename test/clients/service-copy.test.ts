@@ -82,7 +82,10 @@ test('davgate service copy that is killed at random moments goes on to PostgreSQ
   onTestFinished(() => shared.kill());
   await expectWhole({ url: shared.url, token });
   const whileRunning = await runProgram(['service', 'copy', '--from', from, ...there], environment);
-  expect([whileRunning.code, whileRunning.output]).toEqual([2, expect.stringContaining('a service that runs')]);
+  expect([whileRunning.code, whileRunning.output]).toEqual([
+    2,
+    expect.stringContaining('a service that runs'),
+  ]);
   await shared.stop();
 
   await copyWithKills(['--from', database, '--from-blocks', blocks, '--to', to], async () => {

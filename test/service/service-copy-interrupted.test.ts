@@ -45,7 +45,8 @@ test.each(['a data directory', 'PostgreSQL'])(
   'a copy to %s that is interrupted at each of its steps goes on, and stores no block twice',
   async (kind) => {
     const from = { dataDirectory: await newFolder() };
-    const to = kind === 'PostgreSQL' ? await newDatabasePlace(postgres) : { dataDirectory: await newFolder() };
+    const to =
+      kind === 'PostgreSQL' ? await newDatabasePlace(postgres) : { dataDirectory: await newFolder() };
     const token = await filledPlace(from);
     let stored = 0;
     for (let call = 1; ; call++) {
@@ -67,7 +68,9 @@ test('a copy whose process was killed between its last commit and its end is mad
   const token = await filledPlace(from);
   const mark = { tag: '', copyId: 'an earlier one' };
   await copied(from, to);
-  const { json } = (await atService(from, ({ url }) => rpc({ url, token }, 'files/get_metadata', { path: '/f0' })));
+  const { json } = await atService(from, ({ url }) =>
+    rpc({ url, token }, 'files/get_metadata', { path: '/f0' }),
+  );
   // Its revision ends with the tag of the service.
   const tag = (json as { rev: string }).rev.slice(-8);
   await writeFile(join(to.dataDirectory, 'unfinished-copy.json'), JSON.stringify({ ...mark, tag }));
@@ -79,7 +82,8 @@ test.each(['a data directory', 'PostgreSQL'])(
   'a copy to %s that had ended when it is started again compares both sides, and is refused when they differ',
   async (kind) => {
     const from = { dataDirectory: await newFolder() };
-    const to = kind === 'PostgreSQL' ? await newDatabasePlace(postgres) : { dataDirectory: await newFolder() };
+    const to =
+      kind === 'PostgreSQL' ? await newDatabasePlace(postgres) : { dataDirectory: await newFolder() };
     const token = await filledPlace(from);
     const { rows } = await copied(from, to);
     expect(await copied(from, to)).toMatchObject({ blocks: 0, rows });

@@ -36,7 +36,10 @@ async function interrupted(from: ServicePlace, to: ServicePlace): Promise<void> 
 const UNFINISHED = /has an unfinished copy of a service: end it with the davgate service copy that began it/;
 
 test('a running service is copied neither from a data directory nor from a database, and nothing is copied over one', async () => {
-  const places = [await filledPlace(await newDirectory()), await filledPlace(await newDatabasePlace(postgres))];
+  const places = [
+    await filledPlace(await newDirectory()),
+    await filledPlace(await newDatabasePlace(postgres)),
+  ];
   const [directory, database] = places as [ServicePlace, ServicePlace];
   const empty = await newDatabasePlace(postgres);
   await atService(directory, async () => {
@@ -74,7 +77,9 @@ test('an unfinished copy in a data directory is refused by the service, its comm
   const to = await newDirectory();
   await interrupted(from, to);
   await expect(atService(to, async () => undefined)).rejects.toThrow(UNFINISHED);
-  await expect(administer(to, { mayCreate: false }, async (admin) => admin.accounts())).rejects.toThrow(UNFINISHED);
+  await expect(administer(to, { mayCreate: false }, async (admin) => admin.accounts())).rejects.toThrow(
+    UNFINISHED,
+  );
   const lines = checkService(to, () => undefined);
   await expect(lines.next()).rejects.toThrow(UNFINISHED);
   await expect(copied(to, await newDirectory())).rejects.toThrow(UNFINISHED);
@@ -89,9 +94,9 @@ test('an unfinished copy in a database is refused by the service, its commands, 
   await interrupted(from, to);
   await expect(atService(to, async () => undefined)).rejects.toThrow(UNFINISHED);
   const administered = { ...(await newDirectory()), ...to, blocks: undefined };
-  await expect(administer(administered, { mayCreate: true }, async (admin) => admin.accounts())).rejects.toThrow(
-    UNFINISHED,
-  );
+  await expect(
+    administer(administered, { mayCreate: true }, async (admin) => admin.accounts()),
+  ).rejects.toThrow(UNFINISHED);
   await expect(copied(to, await newDirectory())).rejects.toThrow(UNFINISHED);
   await expect(copied(other, to)).rejects.toThrow(/has an unfinished copy of another service/);
   expect(await copied(from, to)).toMatchObject({ blocks: 1, earlierBlocks: 1 });
@@ -112,7 +117,9 @@ test('a damaged block ends the copy, which names it, and the target stays unfini
 });
 
 test('a folder or database without a service is not copied', async () => {
-  await expect(copied(await newDirectory(), await newDirectory())).rejects.toThrow(/storage\.sqlite does not exist/);
+  await expect(copied(await newDirectory(), await newDirectory())).rejects.toThrow(
+    /storage\.sqlite does not exist/,
+  );
   await expect(copied(await newDatabasePlace(postgres), await newDirectory())).rejects.toThrow(
     /has no service of this version of davgate/,
   );
