@@ -7,17 +7,18 @@ import {
 } from '../service/storage/blocks/bucket/bucket-address.ts';
 import type { StoreOptions } from '../service/stores.ts';
 
-/** Returns the bucket of `--blocks` with the keys of the environment; `undefined` without it. Throws `ConfigError`. */
+/** Returns the bucket of `--blocks`, or of another option, with the keys of the environment; `undefined` without it. Throws `ConfigError`. */
 export function bucketOf(
   blocks: string | undefined,
   environment: NodeJS.ProcessEnv,
+  option = '--blocks',
 ): BucketAccess | undefined {
   if (blocks === undefined) return undefined;
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = environment;
-  const address = addressOf(blocks);
+  const address = addressOf(blocks, option);
   if (!accessKeyId || !secretAccessKey)
     throw new ConfigError(
-      '--blocks: a bucket needs a login; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment',
+      `${option}: a bucket needs a login; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment`,
     );
   const { AWS_SESSION_TOKEN: sessionToken } = environment;
   return { address, login: { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) } };
@@ -66,11 +67,11 @@ function daysOf(text: string): number {
   throw new ConfigError(`--keep-deleted-blocks: "${text}" is not a number of days; write it like 7`);
 }
 
-function addressOf(blocks: string): BucketAccess['address'] {
+function addressOf(blocks: string, option: string): BucketAccess['address'] {
   try {
     return parseBucketAddress(blocks);
   } catch (error) {
-    if (error instanceof BucketAddressError) throw new ConfigError(`--blocks: ${error.message}`);
+    if (error instanceof BucketAddressError) throw new ConfigError(`${option}: ${error.message}`);
     throw error;
   }
 }

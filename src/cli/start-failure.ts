@@ -5,6 +5,7 @@
 const START_FAILURES: ReadonlySet<string> = new Set([
   'AdminError',
   'ConfigError',
+  'CopyError',
   'OtherOwner',
   'StateInUse',
   'StateUnavailable',

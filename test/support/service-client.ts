@@ -35,7 +35,7 @@ export function rpc(
 
 /** Calls an upload-style function, with its argument in a header. */
 export function upload(
-  service: TestService,
+  service: Callable,
   name: string,
   argument: unknown,
   options: CallOptions = {},
@@ -92,7 +92,7 @@ export async function refreshedToken(service: TestService): Promise<string> {
 }
 
 /** Calls `files/download`. The answer's `text` has the bytes as UTF-8. */
-export function download(service: TestService, path: string, options: CallOptions = {}): Promise<Answered> {
+export function download(service: Callable, path: string, options: CallOptions = {}): Promise<Answered> {
   return send(`${service.url}/2/files/download`, {
     method: 'POST',
     headers: {

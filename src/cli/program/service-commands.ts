@@ -6,6 +6,7 @@ import { ACCOUNT_COMMANDS } from '../service-admin/account-commands.ts';
 import { APP_COMMANDS } from '../service-admin/app-commands.ts';
 import type { AdminCall, AdminCommand } from '../service-admin/command.ts';
 import { TOKEN_COMMANDS } from '../service-admin/token-commands.ts';
+import type { CopyValues } from '../service-copy.ts';
 import { serviceDirectory } from '../service-directory.ts';
 import type { CliCommand, ProgramNeeds } from './cli-command.ts';
 
@@ -40,6 +41,7 @@ export function addServiceCommands(service: CliCommand, needs: ProgramNeeds): vo
         needs.environment,
       ),
     );
+  addCopy(service, needs);
   for (const { noun, summary, commands } of GROUPS) {
     const group = service
       .command(noun)
@@ -48,6 +50,36 @@ export function addServiceCommands(service: CliCommand, needs: ProgramNeeds): vo
     group.runs(async () => group.outputHelp());
     for (const command of commands) addAdmin(group, command, needs);
   }
+}
+
+function addCopy(service: CliCommand, { environment }: ProgramNeeds): void {
+  const copy = service.command('copy').summary('copy a whole service to another place');
+  const place = 'a data directory, or postgres://USER@HOST/DATABASE';
+  copy
+    .description(
+      'Copies a stopped storage service between a data directory and PostgreSQL, or between two of a kind, with everything that belongs to it, and compares both sides at the end. Changes nothing at the source. An interrupted copy is continued by the same command; until it has ended, no service starts on the target.',
+    )
+    .option('--from <PLACE>', `the service: ${place}`)
+    .option(
+      '--from-blocks <PLACE>',
+      'the --blocks that it was started with: s3://BUCKET[/FOLDER][?endpoint=URL&region=NAME], or /SHARED/FOLDER',
+    )
+    .option(
+      '--to <PLACE>',
+      `where it is copied to: ${place}; empty, or with an unfinished copy of the same service`,
+    )
+    .option('--to-blocks <PLACE>', 'the --blocks for the copy; without it, the files of a data directory')
+    .addHelpText(
+      'after',
+      `
+The password of a database is read from PGPASSWORD or ~/.pgpass, the keys of buckets from AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY.
+
+Exit code 0: both sides are equal; 2: the copy was refused or interrupted.`,
+    )
+    .runs(async () => {
+      await (await import('../service-copy.ts')).serviceCopyCommand(copy.opts<CopyValues>(), environment);
+    });
 }
 
 function addRun(service: CliCommand, { environment }: ProgramNeeds): void {

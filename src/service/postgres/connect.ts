@@ -17,12 +17,15 @@ const IDLE_MS = 60_000;
  */
 const QUERY_TIMEOUT_MS = 60_000;
 
+/** The name by which the connections of services are known in `pg_stat_activity`. */
+export const SERVICE_NAME = 'davgate';
+
 /**
  * Opens connections to the database at `postgres://user:password@host:port/database`; the first call connects. The
  * connections have no state of their own, so that a pooler may give each transaction another one. Throws
  * `PostgresError` for an address that is none.
  */
-export function openPool(url: string, log: Log): Pool {
+export function openPool(url: string, log: Log, applicationName = SERVICE_NAME): Pool {
   if (!/^postgres(ql)?:\/\//.test(url)) throw notAnAddress();
   const pool = new Pool({
     connectionString: url,
@@ -31,7 +34,7 @@ export function openPool(url: string, log: Log): Pool {
     idleTimeoutMillis: IDLE_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
-    application_name: 'davgate',
+    application_name: applicationName,
     types: { getTypeParser },
   });
   // A pool that is printed must not show the password.

@@ -5,7 +5,7 @@ import { findRow, type Queries } from './queries.ts';
 import { inTransaction } from './transaction.ts';
 
 /** The key of the lock under which processes change the tables, any number that others are unlikely to use. */
-const LOCK = 0x64_61_76_67;
+export const LOCK = 0x64_61_76_67;
 
 const VERSIONS = `
   CREATE TABLE davgate.schema (
@@ -20,6 +20,7 @@ const VERSIONS = `
  */
 export async function migrate(pool: Pool, part: string, steps: readonly string[]): Promise<void> {
   try {
+    await expectNoCopy(pool);
     // Tables that are up to date need no lock, and no right to create any.
     if ((await versionOf(pool, part)) !== steps.length)
       await inTransaction(pool, (on) => takeSteps(on, databaseName(pool), part, steps));
@@ -45,6 +46,18 @@ async function takeSteps(on: Queries, name: string, part: string, steps: readonl
   );
 }
 
+/** The part of davgate that a database has while a service is being copied into it. */
+export const COPY_PART = 'unfinished copy';
+
+/** Throws `PostgresError` for a database into which a service is being copied. */
+export async function expectNoCopy(pool: Pool): Promise<void> {
+  if ((await versionOf(pool, COPY_PART)) > 0)
+    throw new PostgresError(
+      'unusable',
+      `${databaseName(pool)} has an unfinished copy of a service: end it with the davgate service copy that began it, or drop the schema davgate`,
+    );
+}
+
 /** Creates the schema and the table of versions. An operator who gives few rights has made the schema. */
 async function createVersions(on: Queries): Promise<void> {
   const { schema, versions } = await existing(on);
@@ -53,7 +66,7 @@ async function createVersions(on: Queries): Promise<void> {
 }
 
 /** Returns how many steps a part has taken. */
-async function versionOf(on: Queries, part: string): Promise<number> {
+export async function versionOf(on: Queries, part: string): Promise<number> {
   const { versions } = await existing(on);
   if (!versions) return 0;
   const row = await findRow<{ version: number }>(

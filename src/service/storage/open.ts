@@ -18,6 +18,7 @@ import { SqliteCommitter } from './sqlite-committer.ts';
 import type { Storage } from './storage.ts';
 import { openDatabase } from './storage-database.ts';
 import type { Store } from './tree/entry-writes.ts';
+import { expectFinished } from './unfinished-copy.ts';
 
 export interface StorageOptions {
   /**
@@ -44,6 +45,7 @@ export interface StorageOptions {
 /** Opens a data directory, which may be empty. Throws `DataDirectoryError`. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { dataDirectory, clock, log, mintId = randomId, disk = localDisk } = options;
+  expectFinished(dataDirectory);
   await makeDirectory(dataDirectory, disk);
   const database = await openDatabase(join(dataDirectory, 'storage.sqlite'), {
     onProgress: upgradeReport(log),

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { setImmediate as otherEvents } from 'node:timers/promises';
 import {
   type MigrationProgress,
@@ -10,6 +11,7 @@ import { openSqlite, openSqliteToRead } from '../../util/sqlite/open.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
 import { MIGRATIONS } from './migrations.ts';
+import { expectFinished } from './unfinished-copy.ts';
 import { defineWordsOf } from './upgrade/name-index-upgrade.ts';
 
 /** Size of the write-ahead log, in pages of 4 KiB, at which it moves to the main file: small blocks pass through it. */
@@ -91,6 +93,7 @@ export async function openDatabase(
 export function openExisting(file: string): SqliteDatabase {
   if (!existsSync(file))
     throw new DataDirectoryError('unusable', `${file} does not exist: name the folder of a storage service`);
+  expectFinished(dirname(file));
   let database: SqliteDatabase | undefined;
   try {
     database = openSqliteToRead(file);
@@ -107,6 +110,11 @@ export function openExisting(file: string): SqliteDatabase {
     database?.close();
     throw explained(failure, file);
   }
+}
+
+/** Returns whether a database has all tables and columns of this program. */
+export function isCurrent(database: SqliteDatabase): boolean {
+  return schemaVersion(database, MIGRATIONS) === MIGRATIONS.length;
 }
 
 /** Returns the error for the operator that a failure to open becomes; davgate's own errors stay unchanged. */

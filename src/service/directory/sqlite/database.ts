@@ -2,9 +2,10 @@ import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../../../util/make-folder.ts';
 import { type Migration, migrate, NewerSchema, schemaVersion } from '../../../util/sqlite/migrations.ts';
-import { openSqlite } from '../../../util/sqlite/open.ts';
+import { openSqlite, openSqliteToRead } from '../../../util/sqlite/open.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { codeOf, DataDirectoryError } from '../../storage/errors.ts';
+import { expectFinished } from '../../storage/unfinished-copy.ts';
 
 /** The database of accounts, apps, tokens and shared links; small, and separate from the files' metadata. */
 export const ACCOUNTS_FILE = 'accounts.sqlite';
@@ -179,6 +180,12 @@ const MIGRATIONS: readonly Migration[] = [
  * at the same time. Commits are on disk when they return. Throws `DataDirectoryError`.
  */
 export function openDatabase(dataDirectory: string): SqliteDatabase {
+  expectFinished(dataDirectory);
+  return openUnchecked(dataDirectory);
+}
+
+/** Like `openDatabase`, also in the target of a copy. */
+export function openUnchecked(dataDirectory: string): SqliteDatabase {
   const file = join(dataDirectory, ACCOUNTS_FILE);
   let database: SqliteDatabase | undefined;
   try {
@@ -189,6 +196,23 @@ export function openDatabase(dataDirectory: string): SqliteDatabase {
     // An up-to-date schema needs no write lock, which another process may hold.
     if (schemaVersion(database, MIGRATIONS) < MIGRATIONS.length) migrate(database, MIGRATIONS);
     return database;
+  } catch (error) {
+    database?.close();
+    throw accountsFailure(error, file);
+  }
+}
+
+/** Opens an existing accounts' database to read it, and says whether its schema is this program's. Throws `DataDirectoryError`. */
+export function openDirectoryToRead(dataDirectory: string): {
+  readonly database: SqliteDatabase;
+  readonly isCurrent: boolean;
+} {
+  const file = join(dataDirectory, ACCOUNTS_FILE);
+  let database: SqliteDatabase | undefined;
+  try {
+    database = openSqliteToRead(file, { isShared: true });
+    database.pragma('query_only = ON');
+    return { database, isCurrent: schemaVersion(database, MIGRATIONS) === MIGRATIONS.length };
   } catch (error) {
     database?.close();
     throw accountsFailure(error, file);

@@ -172,6 +172,19 @@ export async function storeCommit(on: Queries, commit: NewCommit): Promise<void>
   );
 }
 
+/** Writes rows of a table, as they are in a version of their namespace. Those of blocks end with the bytes of a small one. */
+export async function putRows(
+  on: Queries,
+  table: Table,
+  rows: readonly Row[],
+  { id, version }: Pick<NamespaceRow, 'id' | 'version'>,
+): Promise<void> {
+  const values: unknown[] = [];
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  const [ns, at] = [parameter(id), parameter(version)];
+  await on.query(`WITH ${putPart(table, rows, ns, at, parameter)} SELECT`, values);
+}
+
 type Parameter = (value: unknown) => string;
 
 /** Returns the part of the statement that writes rows of a table. */

@@ -16,6 +16,7 @@ import { IncomingFiles } from '../blocks/incoming-files.ts';
 import { Cursors } from '../feed/cursors.ts';
 import type { Storage } from '../storage.ts';
 import { openDatabase } from '../storage-database.ts';
+import { expectFinished } from '../unfinished-copy.ts';
 import { collectBlocks, forgetOld, takeLease } from './collector.ts';
 import { whileConnectionsFail } from './connections.ts';
 import { MIGRATIONS } from './migrations.ts';
@@ -193,6 +194,7 @@ interface Scratch {
 
 /** Empties the folder. Throws `DataDirectoryError` if another process has it. */
 async function openScratch(directory: string): Promise<Scratch> {
+  expectFinished(directory);
   makeFolder(directory);
   const lock = await openDatabase(join(directory, 'in-use.sqlite'));
   const copies = join(directory, 'copies');
@@ -207,8 +209,12 @@ async function openScratch(directory: string): Promise<Scratch> {
 }
 
 /** Returns where the blocks are, and how the namespaces see it. */
-async function placesOf(
-  { pool, scratchDirectory, blocks: asked }: PostgresStorageOptions,
+export async function placesOf(
+  {
+    pool,
+    scratchDirectory,
+    blocks: asked,
+  }: Pick<PostgresStorageOptions, 'pool' | 'scratchDirectory' | 'blocks'>,
   tag: string,
 ): Promise<{ readonly places: BlockPlaces; readonly blocks: BlockPlace }> {
   const hasBlocks = (await findRow(pool, 'SELECT 1 AS one FROM davgate.block_name LIMIT 1')) !== undefined;
