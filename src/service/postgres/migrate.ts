@@ -53,7 +53,7 @@ async function createVersions(on: Queries): Promise<void> {
 }
 
 /** Returns how many steps a part has taken. */
-async function versionOf(on: Queries, part: string): Promise<number> {
+export async function versionOf(on: Queries, part: string): Promise<number> {
   const { versions } = await existing(on);
   if (!versions) return 0;
   const row = await findRow<{ version: number }>(

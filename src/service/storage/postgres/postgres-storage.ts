@@ -16,7 +16,7 @@ import { IncomingFiles } from '../blocks/incoming-files.ts';
 import { Cursors } from '../feed/cursors.ts';
 import type { Storage } from '../storage.ts';
 import { openDatabase } from '../storage-database.ts';
-import { collectBlocks, forgetOld, takeLease } from './collector.ts';
+import { collectBlocks, forgetOld, keptMsOf, takeLease } from './collector.ts';
 import { whileConnectionsFail } from './connections.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { noteTidied, putNamespace, unfinished } from './namespace-rows.ts';
@@ -48,9 +48,6 @@ export interface PostgresStorageOptions {
 
 /** The name under which commits are told. */
 const CHANNEL = 'davgate_commits';
-
-/** No upload takes longer, in ms: 150 MiB and its commit. */
-const UPLOAD_MS_MAX = 24 * 60 * 60 * 1000;
 
 /** How long the removal of blocks may take before another process begins it too, in ms. */
 const COLLECTOR_LEASE_MS = 50 * 60 * 1000;
@@ -85,7 +82,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     options.unusedBytesMax,
   );
   const holder = randomUUID();
-  const keptMs = Math.max(options.keepDeletedBlocksMs ?? 0, UPLOAD_MS_MAX);
+  const keptMs = keptMsOf(options.keepDeletedBlocksMs);
   const closing = new AbortController();
   const following = followOthers(namespaces, { pool, channel: CHANNEL, clock, log }, closing.signal);
   const cursors = new Cursors(cursorKey, tag);
