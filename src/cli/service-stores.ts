@@ -8,10 +8,7 @@ import {
 import type { StoreOptions } from '../service/stores.ts';
 
 /** Returns the bucket of `--blocks` with the keys of the environment; `undefined` without it. Throws `ConfigError`. */
-export function bucketOf(
-  blocks: string | undefined,
-  environment: NodeJS.ProcessEnv,
-): BucketAccess | undefined {
+function bucketOf(blocks: string | undefined, environment: NodeJS.ProcessEnv): BucketAccess | undefined {
   if (blocks === undefined) return undefined;
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = environment;
   const address = addressOf(blocks);

@@ -13,7 +13,7 @@ import { startTestService, type TestService } from '../../support/service.ts';
 import { put, rpc, upload } from '../../support/service-client.ts';
 
 /** Content of two blocks, neither of which is in the database. */
-export const LARGE = pseudoRandomBytes(4 * 1024 * 1024 + 100_000, 1);
+const LARGE = pseudoRandomBytes(4 * 1024 * 1024 + 100_000, 1);
 export const SECOND_BLOCK = LARGE.subarray(4 * 1024 * 1024);
 
 /** Bytes of all contents. */

@@ -11,7 +11,7 @@ const WRONG_COUNTS = `
   UPDATE davgate.namespace SET used_bytes = 12345`;
 
 const usage = async (service: Awaited<ReturnType<Checked['start']>>) =>
-  (await rpc(service, 'users/get_space_usage', null)).json;
+  ((await rpc(service, 'users/get_space_usage', null)).json as { used: number }).used;
 
 describe('repair of a service on PostgreSQL', () => {
   test('a check without repair changes nothing', async () => {
