@@ -2,19 +2,25 @@ import { type CheckProgress, checkService } from '../service/admin/check.ts';
 import { elapsedMs, systemClock } from '../util/clock.ts';
 import type { ServiceValues } from './service.ts';
 import { serviceDirectory } from './service-directory.ts';
-import { bucketOf } from './service-stores.ts';
+import { storesOf } from './service-stores.ts';
 
 /** Time between two lines of progress, in ms. */
 const PROGRESS_MS = 5000;
 
+/** Values of the options of `davgate service check`. */
+export interface CheckValues
+  extends Pick<ServiceValues, 'data' | 'metadata' | 'blocks' | 'keepDeletedBlocks'> {
+  readonly repair?: boolean;
+}
+
 /** `davgate service check`: returns the exit code. */
 export async function serviceCheckCommand(
-  { data, blocks }: Pick<ServiceValues, 'data' | 'blocks'>,
+  values: CheckValues,
   environment: NodeJS.ProcessEnv,
 ): Promise<number> {
-  const dataDirectory = serviceDirectory(data, environment);
-  const bucket = bucketOf(blocks, environment);
+  const { checked, name } = checkedBy(values, environment);
   let damages = 0;
+  let repaired = 0;
   let progress: CheckProgress = { blocks: 0, bytes: 0, totalBlocks: 0, totalBytes: 0 };
   let shownAt = systemClock.instant();
   const report = (now: CheckProgress) => {
@@ -26,17 +32,40 @@ export async function serviceCheckCommand(
       `checked ${blocks} of ${totalBlocks} blocks, ${sizeOf(bytes)} of ${sizeOf(totalBytes)}\n`,
     );
   };
-  for await (const line of checkService({ dataDirectory, bucket }, report)) {
-    damages++;
-    console.log(line);
+  for await (const { text, isRepaired } of checkService(checked, report)) {
+    if (isRepaired) repaired++;
+    else damages++;
+    console.log(text);
   }
-  const seen = `blocks: ${progress.blocks}, ${sizeOf(progress.bytes)}`;
-  console.log(
-    damages === 0
-      ? `No damage in ${dataDirectory} (${seen}).`
-      : `Damage found: ${damages} lines above (${seen}). Restore the data from a backup.`,
-  );
+  console.log(summaryOf(name, { damages, repaired }, progress));
   return damages === 0 ? 0 : 1;
+}
+
+/** Returns what is checked, and its name for people. */
+function checkedBy(values: CheckValues, environment: NodeJS.ProcessEnv) {
+  const { metadata, blocks, keepDeletedBlocksMs } = storesOf(values, environment);
+  const { repair: repairs = false } = values;
+  if (metadata !== undefined && blocks)
+    return {
+      checked: { metadata, blocks, keepDeletedBlocksMs, repairs },
+      name: 'the database and its blocks',
+    };
+  const dataDirectory = serviceDirectory(values.data, environment);
+  const bucket = blocks && 'address' in blocks ? blocks : undefined;
+  return { checked: { dataDirectory, bucket, repairs }, name: dataDirectory };
+}
+
+function summaryOf(
+  name: string,
+  { damages, repaired }: { readonly damages: number; readonly repaired: number },
+  { blocks, bytes, unowned = 0 }: CheckProgress,
+): string {
+  const later = unowned === 0 ? '' : `; ${unowned} more belong to no file yet, or no longer`;
+  const seen = `(blocks: ${blocks}, ${sizeOf(bytes)}${later})`;
+  const mended = repaired === 0 ? '' : `Repaired: ${repaired} lines above. `;
+  return damages === 0
+    ? `${mended}No damage in ${name} ${seen}.`
+    : `${mended}Damage found: ${damages} lines above ${seen}. Restore the data from a backup.`;
 }
 
 function sizeOf(bytes: number): string {

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type CheckProgress, checkService } from '../../src/service/admin/check.ts';
+import { type CheckLine, type CheckProgress, checkService } from '../../src/service/admin/check.ts';
 import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -36,7 +36,7 @@ afterEach(async () => {
 async function found(onProgress: (progress: CheckProgress) => void = () => {}): Promise<string[]> {
   await service.close();
   const lines: string[] = [];
-  for await (const line of checkService({ dataDirectory }, onProgress)) lines.push(line);
+  for await (const { text } of checkService({ dataDirectory }, onProgress)) lines.push(text);
   return lines;
 }
 
@@ -186,9 +186,7 @@ describe('check of rows', () => {
     [
       'without which no cursor can be checked',
       `DELETE FROM setting WHERE name = 'cursor-key'`,
-      () => [
-        'cursors cannot be checked: the key or the tag of the data directory is missing or has another form',
-      ],
+      () => ['cursors cannot be checked: the key or the tag of the service is missing or has another form'],
     ],
   ])('a check reports a row %s', async (_, sql, expected) => {
     await corrupt(sql);
@@ -274,6 +272,18 @@ describe('check of databases', () => {
     const nothing = checkService({ dataDirectory: join(dataDirectory, 'nothing') }, () => {}).next();
     await expect(nothing).rejects.toMatchObject({ reason: 'unusable' });
   });
+});
+
+test('a repair corrects counts, sums and the index of words, and a check finds nothing then', async () => {
+  await corrupt(`UPDATE holding SET revisions = revisions + 1, files = 5; UPDATE namespace SET used_bytes = 1;
+    DELETE FROM word WHERE word = 'small'; INSERT INTO word SELECT ns, 'strange', name_key FROM word WHERE word = 'large'`);
+  const told = await found();
+  expect(told.length).toBeGreaterThan(5);
+  const repaired: CheckLine[] = [];
+  for await (const line of checkService({ dataDirectory, repairs: true }, () => {})) repaired.push(line);
+  expect(repaired.map(({ text }) => text).sort()).toEqual(told.map((line) => `${line} (repaired)`).sort());
+  expect(repaired.every(({ isRepaired }) => isRepaired)).toBe(true);
+  expect(await found()).toEqual([]);
 });
 
 test('a check after a kill ignores what the next start would clean up', async () => {

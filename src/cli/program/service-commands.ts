@@ -7,6 +7,7 @@ import { APP_COMMANDS } from '../service-admin/app-commands.ts';
 import type { AdminCall, AdminCommand } from '../service-admin/command.ts';
 import { TOKEN_COMMANDS } from '../service-admin/token-commands.ts';
 import type { CopyValues } from '../service-copy.ts';
+import type { CheckValues } from '../service-check.ts';
 import { serviceDirectory } from '../service-directory.ts';
 import type { CliCommand, ProgramNeeds } from './cli-command.ts';
 
@@ -30,16 +31,28 @@ export function addServiceCommands(service: CliCommand, needs: ProgramNeeds): vo
   const check = service.command('check').summary('look for damage in its files');
   check
     .description(
-      'Checks every block and every row of a stopped storage service, and changes nothing. Prints one line per damaged item on standard output, with its account, path and revision, and its progress on standard error.',
+      'Checks every block and every row of a storage service, and changes nothing. A service with a data directory has to be stopped; with --metadata the services go on. Prints one line per damaged item on standard output, with its account, path and revision, and its progress on standard error.',
     )
     .option(DATA_FLAGS, DATA_HELP)
-    .option('--blocks <s3://BUCKET>', 'the bucket that the service was started with')
-    .addHelpText('after', '\nExit code 0: no damage; 1: damage was found; 2: the check could not be run.')
+    .option(METADATA_FLAGS, METADATA_HELP)
+    .option(
+      '--blocks <s3://BUCKET>',
+      'the bucket that the service was started with; with --metadata also its shared folder, /SHARED/FOLDER',
+    )
+    .option(
+      '--keep-deleted-blocks <DAYS>',
+      'with --metadata: the days that the services were started with; a repair removes blocks that have belonged to nothing for longer',
+    )
+    .option(
+      '--repair',
+      'repair what can be repaired without a loss: counts of space and uses, the index of words and the keys of paths, and with --metadata remove stored blocks that have belonged to nothing for long',
+    )
+    .addHelpText(
+      'after',
+      '\nExit code 0: no damage, or all of it was repaired; 1: damage was found; 2: the check could not be run.',
+    )
     .runs(async () =>
-      (await import('../service-check.ts')).serviceCheckCommand(
-        check.opts<ServiceValues>(),
-        needs.environment,
-      ),
+      (await import('../service-check.ts')).serviceCheckCommand(check.opts<CheckValues>(), needs.environment),
     );
   addCopy(service, needs);
   for (const { noun, summary, commands } of GROUPS) {

@@ -6,30 +6,54 @@ import { ACCOUNTS_FILE } from '../directory/sqlite/database.ts';
 import type { Damage } from '../storage/check/damage.ts';
 import { type CheckedStorage, type CheckProgress, checkStorage } from '../storage/check/storage-check.ts';
 import { DataDirectoryError } from '../storage/errors.ts';
+import type { CheckedSharedService } from './shared-check.ts';
 
 export type { CheckProgress } from '../storage/check/storage-check.ts';
 
-/**
- * Reads every block and every row of a service's data directory, changes nothing, and yields a line for each damage:
- * one for each file that loses bytes, or for each row. Throws `DataDirectoryError` when there is no directory or a
- * service has it open.
- */
-export async function* checkService(
-  checked: CheckedStorage,
-  onProgress: (progress: CheckProgress) => void,
-): AsyncGenerator<string, void, undefined> {
-  const { damages, emails } = accountsAt(checked.dataDirectory);
-  const ownerOf = (namespace: string) => emails.get(namespace) ?? `namespace ${namespace}`;
-  try {
-    for await (const damage of checkStorage(checked, onProgress)) yield* linesOf(damage, ownerOf);
-  } catch (failure) {
-    if (!(failure instanceof DataDirectoryError) || failure.reason !== 'damaged') throw failure;
-    yield failure.message;
-  }
-  yield* damages;
+/** A line of a check. */
+export interface CheckLine {
+  readonly text: string;
+  /** Whether what it tells has been repaired. */
+  readonly isRepaired: boolean;
 }
 
-function* linesOf({ what, at, files, moreFiles }: Damage, ownerOf: (namespace: string) => string) {
+/**
+ * Reads every block and every row of a service's data, changes nothing unless it `repairs`, and yields a line for each
+ * damage: one for each file that loses bytes, or for each row. Throws `DataDirectoryError` when there is no directory or a
+ * service has it open, and `PostgresError` for a database that cannot be reached or is none of a service.
+ */
+export async function* checkService(
+  checked: CheckedStorage | CheckedSharedService,
+  onProgress: (progress: CheckProgress) => void,
+): AsyncGenerator<CheckLine, void, undefined> {
+  if ('metadata' in checked) {
+    // Few services need what this loads.
+    const { checkSharedService } = await import('./shared-check.ts');
+    for await (const { damage, emails } of checkSharedService(checked, onProgress))
+      yield* linesOf(damage, emails);
+    return;
+  }
+  const { damages, emails } = accountsAt(checked.dataDirectory);
+  try {
+    for await (const damage of checkStorage(checked, onProgress)) yield* linesOf(damage, emails);
+  } catch (failure) {
+    if (!(failure instanceof DataDirectoryError) || failure.reason !== 'damaged') throw failure;
+    yield { text: failure.message, isRepaired: false };
+  }
+  for (const text of damages) yield { text, isRepaired: false };
+}
+
+function* linesOf(
+  damage: Damage,
+  emails: ReadonlyMap<string, string>,
+): Generator<CheckLine, void, undefined> {
+  const { isRepaired = false } = damage;
+  const ownerOf = (namespace: string) => emails.get(namespace) ?? `namespace ${namespace}`;
+  for (const text of textsOf(damage, ownerOf))
+    yield { text: isRepaired ? `${text} (repaired)` : text, isRepaired };
+}
+
+function* textsOf({ what, at, files, moreFiles }: Damage, ownerOf: (namespace: string) => string) {
   for (const { namespace, path, rev, state } of files)
     yield `${ownerOf(namespace)}:${path} (${state}, rev ${rev}): ${what}`;
   if (moreFiles > 0) yield `… and ${moreFiles} more revisions: ${what}`;

@@ -88,9 +88,9 @@ export async function openDatabase(
 
 /**
  * Opens the metadata of an existing data directory to read it. Throws `DataDirectoryError` as `openDatabase` does, and
- * when there is none.
+ * when there is none or, with `isCurrent`, its schema is older than this program.
  */
-export function openExisting(file: string): SqliteDatabase {
+export function openExisting(file: string, { isCurrent = false } = {}): SqliteDatabase {
   if (!existsSync(file))
     throw new DataDirectoryError('unusable', `${file} does not exist: name the folder of a storage service`);
   expectFinished(dirname(file));
@@ -99,6 +99,11 @@ export function openExisting(file: string): SqliteDatabase {
     database = openSqliteToRead(file);
     // The first read takes the lock and, after a crash, recovers the log, as a start would.
     const version = schemaVersion(database, MIGRATIONS);
+    if (isCurrent && version < MIGRATIONS.length)
+      throw new DataDirectoryError(
+        'unusable',
+        `${file} was written by an older davgate: start the service once, which upgrades it`,
+      );
     if (version < BLOCK_NAMES_SINCE) database.exec(NO_BLOCK_NAMES);
     if (version < BLOCK_PIECES_SINCE) database.exec(NO_BLOCK_PIECES);
     if (version < STAGINGS_SINCE) database.exec(NO_STAGINGS);

@@ -91,7 +91,7 @@ test('account remove continues after a restart, and a new account of the same ad
     await again.close();
   }
   const damages: string[] = [];
-  for await (const damage of checkService(service, () => undefined)) damages.push(damage);
+  for await (const { text } of checkService(service, () => undefined)) damages.push(text);
   expect(damages).toEqual([]);
 });
 

@@ -52,7 +52,13 @@ export function blockFolder(dataDirectory: string, disk: Disk): BlockPlace {
       }
     },
     remove: (name) => disk.remove(join(folder, name)),
-    names: () => disk.names(folder),
+    async *names() {
+      try {
+        yield* disk.names(folder);
+      } catch (failure) {
+        if (codeOf(failure) !== 'ENOENT') throw failure;
+      }
+    },
     close: () => Promise.resolve(),
   };
 }

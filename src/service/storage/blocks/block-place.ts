@@ -17,7 +17,7 @@ export interface BlockPlace {
   read(name: string, sizeBytes: number, into?: Buffer, start?: number): Promise<Buffer>;
   /** Removes a block. Succeeds if there is none. */
   remove(name: string): Promise<void>;
-  /** Yields the names of all blocks, perhaps among others. */
+  /** Yields the names of all blocks, perhaps among others; none of a folder that is missing. */
   names(): AsyncIterable<string>;
   /** Ends the use of the place. */
   close(): Promise<void>;

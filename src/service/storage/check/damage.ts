@@ -17,6 +17,8 @@ export interface Damage {
   readonly files: readonly DamagedFile[];
   /** Number of further files that lose bytes. */
   readonly moreFiles: number;
+  /** Whether it has been repaired. */
+  readonly isRepaired?: boolean;
 }
 
 /** Returns a damage without loss of bytes. */

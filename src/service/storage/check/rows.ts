@@ -43,6 +43,30 @@ const COUNTED_ELSEWHERE = `(
 /** SQL: the index of words is complete. The first start after an upgrade completes it. */
 const HAS_WORDS = '(SELECT user_version FROM pragma_user_version) >= 8';
 
+/** Damages of rows that can be made from others, without a loss. */
+export const DERIVED = {
+  uses: 'the use count of its content is wrong',
+  files: 'the file count of its content is wrong',
+  space: 'its used space is wrong',
+  lacksWord: 'search does not find it by one of its words',
+  otherWord: 'the word index lists it under a word that is not in its name',
+} as const;
+
+/** SQL: contents whose uses are counted wrongly. */
+export const WRONG_USES = `
+  SELECT ns, content FROM (
+    SELECT ns, content, 1 AS held, 0 AS counted FROM revision
+    UNION ALL SELECT ns, content, 1, 0 FROM doomed
+    UNION ALL SELECT ns, content, 0, revisions FROM holding) AS used
+  GROUP BY ns, content HAVING sum(held) <> sum(counted)`;
+
+/** SQL: how many files a row of `holding` stands for, and how many bytes a row of `namespace` has. */
+export const FILES_OF_HOLDING = `(
+  SELECT count(*) FROM revision JOIN entry ON entry.ns = revision.ns AND entry.revision = revision.number
+  WHERE revision.ns = holding.ns AND revision.content = holding.content AND NOT ${COUNTED_ELSEWHERE})`;
+export const BYTES_OF_NAMESPACE = `(
+  SELECT coalesce(sum(size * max(files, 1)), 0) FROM holding JOIN content ON content.id = content WHERE ns = namespace.id)`;
+
 /** Queries that find nothing in a sound database, by the meaning of a result. */
 const QUERIES: Readonly<Record<string, string>> = {
   'it exists and is deleted at the same time': `SELECT ${AT.replace('ns)', 'entry.ns)').replace('path', 'entry.path')}
@@ -59,6 +83,9 @@ const QUERIES: Readonly<Record<string, string>> = {
     SELECT ${AT} FROM (
       SELECT min(ns) AS ns, min(path) AS path FROM entry
       WHERE NOT ${STAGED} AND ${TAKEN_BY_MOVE} IS NULL GROUP BY id HAVING count(*) > 1)`,
+  'another entry has the same change number': `
+    SELECT ${AT} FROM (
+      SELECT min(ns) AS ns, min(path) AS path FROM entry GROUP BY entry.ns, seq HAVING count(*) > 1)`,
   'its revision is missing': `
     SELECT ${AT} FROM entry WHERE revision IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM revision WHERE revision.ns = entry.ns AND number = entry.revision)`,
@@ -69,13 +96,13 @@ const QUERIES: Readonly<Record<string, string>> = {
       OR entry.id <> revision.id OR entry.path <> revision.path OR entry.seq <> number`,
   'the content of one of its revisions is missing': `
     SELECT ${AT} FROM revision WHERE NOT EXISTS (SELECT 1 FROM content WHERE id = revision.content)`,
-  'search does not find it by one of its words': `
+  [DERIVED.lacksWord]: `
     SELECT ${AT} FROM (SELECT ns, name_key, path FROM entry
       UNION ALL SELECT ns, name_key, path FROM deletion WHERE NOT forgotten) AS item
     WHERE ${HAS_WORDS} AND EXISTS (SELECT 1 FROM json_each(words_of(item.name_key)) WHERE NOT EXISTS (
       SELECT 1 FROM word WHERE word.ns = item.ns AND word.word = value AND word.name_key = item.name_key))
     LIMIT ${REPORTED_MAX}`,
-  'the word index lists it under a word that is not in its name': `
+  [DERIVED.otherWord]: `
     SELECT (SELECT name FROM namespace WHERE id = ns) AS namespace, name_key AS path FROM word
     WHERE NOT EXISTS (SELECT 1 FROM json_each(words_of(name_key)) WHERE value = word.word)
     LIMIT ${REPORTED_MAX}`,
@@ -96,23 +123,16 @@ const QUERIES: Readonly<Record<string, string>> = {
     WHERE block.size <> ${BLOCK_BYTES} AND EXISTS (
       SELECT 1 FROM content_block AS next
       WHERE next.content = content_block.content AND next.position > content_block.position)`,
-  'the use count of its content is wrong': `
+  [DERIVED.uses]: `
     SELECT DISTINCT (SELECT name FROM namespace WHERE id = ns) AS namespace,
       coalesce((SELECT path FROM revision WHERE revision.ns = used.ns AND revision.content = used.content LIMIT 1), '(no file)') AS path
-    FROM (
-      SELECT ns, content, 1 AS held, 0 AS counted FROM revision
-      UNION ALL SELECT ns, content, 1, 0 FROM doomed
-      UNION ALL SELECT ns, content, 0, revisions FROM holding) AS used
-    GROUP BY ns, content HAVING sum(held) <> sum(counted)`,
-  'the file count of its content is wrong': `
+    FROM (${WRONG_USES}) AS used`,
+  [DERIVED.files]: `
     SELECT DISTINCT (SELECT name FROM namespace WHERE id = ns) AS namespace,
       (SELECT path FROM revision WHERE revision.ns = holding.ns AND revision.content = holding.content LIMIT 1) AS path
-    FROM holding WHERE files <> (
-      SELECT count(*) FROM revision JOIN entry ON entry.ns = revision.ns AND entry.revision = revision.number
-      WHERE revision.ns = holding.ns AND revision.content = holding.content AND NOT ${COUNTED_ELSEWHERE})`,
-  'its used space is wrong': `
-    SELECT name AS namespace, '' AS path FROM namespace WHERE used_bytes <> (
-      SELECT coalesce(sum(size * max(files, 1)), 0) FROM holding JOIN content ON content.id = content WHERE ns = namespace.id)`,
+    FROM holding WHERE files <> ${FILES_OF_HOLDING}`,
+  [DERIVED.space]: `
+    SELECT name AS namespace, '' AS path FROM namespace WHERE used_bytes <> ${BYTES_OF_NAMESPACE}`,
   'an unfinished upload session does not have its size': `
     SELECT ${NOWHERE} FROM session WHERE NOT concurrent AND size <> (
       SELECT coalesce(sum(block.size), 0) FROM session_piece JOIN block ON block.id = block
@@ -123,7 +143,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   'a block belongs to no file and no upload (it only takes space)': `
     SELECT ${NOWHERE} FROM block WHERE id NOT IN (SELECT block FROM content_block)
       AND id NOT IN (SELECT block FROM session_piece)`,
-  'cursors cannot be checked: the key or the tag of the data directory is missing or has another form': `
+  'cursors cannot be checked: the key or the tag of the service is missing or has another form': `
     SELECT ${NOWHERE} WHERE NOT EXISTS (
       SELECT 1 FROM setting WHERE name = 'cursor-key' AND typeof(value) = 'blob' AND length(value) = 32)
     OR NOT EXISTS (
@@ -136,9 +156,17 @@ const QUERIES: Readonly<Record<string, string>> = {
 /** Yields the damages of the database's rows, as far as they show without reading blocks. */
 export function* rowDamages(database: SqliteDatabase, owners: Owners): Generator<Damage, void, undefined> {
   yield* guarded(() => pragmaDamages(database));
-  for (const [what, sql] of Object.entries(QUERIES)) yield* guarded(() => found(database, owners, what, sql));
+  for (const what of Object.keys(QUERIES)) yield* guarded(() => found(database, owners, what));
   yield* guarded(() => contentDamages(database, owners));
   for (const table of ['entry', 'deletion', 'revision']) yield* guarded(() => nameDamages(database, table));
+}
+
+/** Yields the damages of rows that can be made from others. */
+export function* derivedDamages(
+  database: SqliteDatabase,
+  owners: Owners,
+): Generator<Damage, void, undefined> {
+  for (const what of Object.values(DERIVED)) yield* guarded(() => found(database, owners, what));
 }
 
 /** Turns a failure of one check into a damage, so that a damaged page does not end the others. */
@@ -163,7 +191,8 @@ function* pragmaDamages(database: SqliteDatabase): Generator<Damage> {
     yield rowDamage(`${lost.length - REPORTED_MAX} more rows refer to rows that are missing`);
 }
 
-function* found(database: SqliteDatabase, owners: Owners, what: string, sql: string): Generator<Damage> {
+function* found(database: SqliteDatabase, owners: Owners, what: string): Generator<Damage> {
+  const sql = QUERIES[what] ?? '';
   for (const { namespace, path, content } of database.prepare<[], Found>(sql).iterate()) {
     if (content !== undefined) yield owners.ofContent(what, content);
     else yield rowDamage(what, namespace === null ? undefined : { namespace, path: path ?? '?' });

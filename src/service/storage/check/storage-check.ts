@@ -3,19 +3,14 @@ import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { blockPlaces } from '../blocks/block-places.ts';
 import { BlockStore } from '../blocks/block-store.ts';
 import type { BucketAccess } from '../blocks/bucket/bucket-address.ts';
-import { BucketError } from '../blocks/bucket/bucket-error.ts';
-import { readBlock } from '../blocks/content-reader.ts';
-import { BLOCK_COLUMNS, type BlockRow, Contents } from '../blocks/contents.ts';
+import { Contents } from '../blocks/contents.ts';
 import { localDisk } from '../blocks/disk.ts';
-import { DamagedBlockError } from '../errors.ts';
 import { openExisting } from '../storage-database.ts';
+import { blockDamages } from './block-damages.ts';
 import { Owners } from './block-owners.ts';
 import type { Damage } from './damage.ts';
-import { guarded, rowDamages } from './rows.ts';
-
-/** Block rows looked up at once, and blocks read ahead while one is hashed. */
-const WINDOW_BLOCKS = 64;
-const READ_AHEAD_BLOCKS = 2;
+import { repaired } from './repair.ts';
+import { derivedDamages, rowDamages } from './rows.ts';
 
 /** Progress of a check. */
 export interface CheckProgress {
@@ -23,6 +18,8 @@ export interface CheckProgress {
   readonly bytes: number;
   readonly totalBlocks: number;
   readonly totalBytes: number;
+  /** Stored blocks that belong to nothing, perhaps because their upload is under way. */
+  readonly unowned?: number;
 }
 
 /** What is checked. */
@@ -30,17 +27,19 @@ export interface CheckedStorage {
   readonly dataDirectory: string;
   /** The bucket in which it has blocks. */
   readonly bucket?: BucketAccess | undefined;
+  /** Whether rows are repaired that can be made from others. */
+  readonly repairs?: boolean;
 }
 
 /**
- * Reads every row and every byte of a data directory that no service has open, and changes nothing. Yields damages as
- * they are found. Throws `DataDirectoryError` when the directory cannot be read, and `BucketError`.
+ * Reads every row and every byte of a data directory that no service has open, and changes nothing unless it `repairs`.
+ * Yields damages as they are found. Throws `DataDirectoryError` when the directory cannot be read, and `BucketError`.
  */
 export async function* checkStorage(
-  { dataDirectory, bucket }: CheckedStorage,
+  { dataDirectory, bucket, repairs = false }: CheckedStorage,
   onProgress: (progress: CheckProgress) => void,
 ): AsyncGenerator<Damage, void, undefined> {
-  const database = openExisting(join(dataDirectory, 'storage.sqlite'));
+  const database = openExisting(join(dataDirectory, 'storage.sqlite'), { isCurrent: repairs });
   try {
     const tag = database
       .prepare<[], { value: unknown }>(`SELECT value FROM setting WHERE name = 'tag'`)
@@ -51,8 +50,9 @@ export async function* checkStorage(
     const parts = { dataDirectory, disk: localDisk, contents, directoryTag, access: bucket };
     const store = new BlockStore(await blockPlaces(parts), contents);
     try {
-      yield* rowDamages(database, owners);
-      yield* blockDamages({ database, contents, store, owners }, onProgress);
+      if (repairs) yield* repairedRows(database, owners);
+      else yield* rowDamages(database, owners);
+      yield* blockDamages({ database, contents, store, owners }, countingIn(database, onProgress));
     } finally {
       await store.close();
     }
@@ -61,18 +61,23 @@ export async function* checkStorage(
   }
 }
 
-interface BlockParts {
-  readonly database: SqliteDatabase;
-  readonly contents: Contents;
-  readonly store: BlockStore;
-  readonly owners: Owners;
+async function* repairedRows(
+  database: SqliteDatabase,
+  owners: Owners,
+): AsyncGenerator<Damage, void, undefined> {
+  database.pragma('query_only = OFF');
+  const again = () => derivedDamages(database, owners);
+  yield* repaired(database, rowDamages(database, owners), again, async (change) => {
+    database.transaction(change)();
+  });
+  database.pragma('query_only = ON');
 }
 
-/** Yields the damages of all blocks, in the database and in the block store. */
-async function* blockDamages(
-  { database, contents, store, owners }: BlockParts,
+/** Returns a function that counts blocks that have been read. */
+function countingIn(
+  database: SqliteDatabase,
   onProgress: (progress: CheckProgress) => void,
-): AsyncGenerator<Damage, void, undefined> {
+): (block: { readonly sizeBytes: number }) => void {
   const totals = database
     .prepare<[], { totalBlocks: number; totalBytes: number }>(
       'SELECT count(*) AS totalBlocks, coalesce(sum(size), 0) AS totalBytes FROM block',
@@ -80,56 +85,9 @@ async function* blockDamages(
     .get() ?? { totalBlocks: 0, totalBytes: 0 };
   let blocks = 0;
   let bytes = 0;
-  for await (const { block, why } of readings(store, contents, database)) {
+  return ({ sizeBytes }) => {
     blocks++;
-    bytes += block.sizeBytes;
-    if (why !== undefined) {
-      const what = `block ${block.hash.toString('hex')}: ${why}`;
-      yield* guarded(() => owners.ofBlock(what, block.id));
-    }
+    bytes += sizeBytes;
     onProgress({ blocks, bytes, ...totals });
-  }
-}
-
-interface Reading {
-  readonly block: BlockRow;
-  /** The damage; `undefined` for a good block. */
-  readonly why: string | undefined;
-}
-
-/** Reads and verifies all blocks in order; the next ones are read while one is hashed. */
-async function* readings(
-  store: BlockStore,
-  contents: Contents,
-  database: SqliteDatabase,
-): AsyncGenerator<Reading, void, undefined> {
-  const window = database.prepare<[after: number, limit: number], BlockRow>(
-    `SELECT ${BLOCK_COLUMNS} FROM block WHERE id > ? ORDER BY id LIMIT ?`,
-  );
-  const ahead: Promise<Reading>[] = [];
-  for (let after = 0; ; ) {
-    const some = window.all(after, WINDOW_BLOCKS);
-    for (const block of some) {
-      const reading = readingOf(store, contents, block);
-      // It may fail before its turn comes, or another one that ends the check.
-      reading.catch(() => undefined);
-      ahead.push(reading);
-      if (ahead.length > READ_AHEAD_BLOCKS) yield (await ahead.shift()) as Reading; // there are some: just counted
-    }
-    const last = some.at(-1);
-    if (!last) break;
-    after = last.id;
-  }
-  for (const reading of ahead) yield await reading;
-}
-
-async function readingOf(store: BlockStore, contents: Contents, block: BlockRow): Promise<Reading> {
-  try {
-    await readBlock(store, contents, block);
-    return { block, why: undefined };
-  } catch (failure) {
-    if (failure instanceof DamagedBlockError) return { block, why: failure.why };
-    if (failure instanceof BucketError) throw failure;
-    return { block, why: `it cannot be read (${String(failure)})` };
-  }
+  };
 }

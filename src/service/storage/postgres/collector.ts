@@ -8,10 +8,18 @@ const NAMES = 1000;
 /** How long a commit is kept after the next one, for copies that are behind and for cursors that have not been used. */
 const COMMITS_KEPT = '7 days';
 
+/** No upload takes longer, in ms: 150 MiB and its commit. */
+const UPLOAD_MS_MAX = 24 * 60 * 60 * 1000;
+
+/** Returns how long a block is kept to which nothing refers, in ms: longer than any upload takes. */
+export function keptMsOf(askedMs = 0): number {
+  return Math.max(askedMs, UPLOAD_MS_MAX);
+}
+
 export interface CollectorParts {
   readonly on: Queries;
   readonly blocks: BlockPlace;
-  /** How long a block that nothing refers to is kept, in ms: longer than any upload takes. */
+  /** See `keptMsOf`. */
   readonly keptMs: number;
 }
 
@@ -28,12 +36,17 @@ export async function collectBlocks(parts: CollectorParts, closing: AbortSignal)
   };
   for await (const name of parts.blocks.names()) {
     if (closing.aborted) return removed;
-    // A name without an ending is of a service that has the folder for itself.
-    if (hashIn(name) !== undefined && hashIn(name) !== name) names.push(name);
+    if (isSharedName(name)) names.push(name);
     if (names.length === NAMES) await collect();
   }
   await collect();
   return removed;
+}
+
+/** Whether services that share their blocks have made this name; one that has the folder for itself adds no ending. */
+export function isSharedName(name: string): boolean {
+  const hash = hashIn(name);
+  return hash !== undefined && hash !== name;
 }
 
 /** Returns the number of removed blocks. */

@@ -159,7 +159,11 @@ export class NamespaceCommitter implements Committer {
     await this.#catchUp(client, locked);
     const trial = this.#onTrial(batch);
     const { recorded, namespace } = trial;
-    const isChanged = recorded.rows.size > 0 || recorded.gone.size > 0 || namespace.tick !== locked.tick;
+    const isChanged =
+      recorded.rows.size > 0 ||
+      recorded.gone.size > 0 ||
+      namespace.tick !== locked.tick ||
+      namespace.usedBytes !== locked.usedBytes;
     if (!isChanged) return { ...trial, namespace: locked };
     const made = { ...namespace, mark };
     await storeCommit(client, { namespace: made, recorded });

@@ -113,24 +113,39 @@ async function rowsAfter(on: Queries, table: Table, ns: number, version: number)
 
 /** Yields all rows of a namespace in pieces, in a transaction that sees one state of the database. */
 export async function* allRows(on: Queries, ns: number): AsyncGenerator<NamespaceChange['rows']> {
-  for (const table of TABLES) {
-    await on.query(
-      `DECLARE rows NO SCROLL CURSOR FOR SELECT ${columnsOf(table).join(', ')} FROM davgate.${table.name} WHERE ns = ${ns}`,
-    );
-    for (;;) {
-      const rows = valuesOf(table, await rowsOf(on, `FETCH ${PIECE_ROWS} FROM rows`));
-      if (rows.length > 0) yield new Map([[table.name, rows]]);
-      if (rows.length < PIECE_ROWS) break;
-    }
-    await on.query('CLOSE rows');
+  for (const table of TABLES)
+    for await (const rows of rowsIn(on, ns, table)) yield new Map([[table.name, rows]]);
+}
+
+/** Yields the rows of a table, with values of `further` columns at their ends, in pieces of `count`. */
+export async function* rowsIn(
+  on: Queries,
+  ns: number,
+  table: Table,
+  further: readonly string[] = [],
+  count = PIECE_ROWS,
+): AsyncGenerator<readonly Row[]> {
+  const columns = [...columnsOf(table), ...further].join(', ');
+  await on.query(
+    `DECLARE rows NO SCROLL CURSOR FOR SELECT ${columns} FROM davgate.${table.name} WHERE ns = ${ns}`,
+  );
+  for (;;) {
+    const rows = valuesOf(table, await rowsOf(on, `FETCH ${count} FROM rows`), further);
+    if (rows.length > 0) yield rows;
+    if (rows.length < count) break;
   }
+  await on.query('CLOSE rows');
 }
 
 /** Rows of a namespace that are loaded at once. */
 const PIECE_ROWS = 2000;
 
-function valuesOf(table: Table, rows: readonly QueryResultRow[]): readonly Row[] {
-  const names = Object.keys(table.columns);
+function valuesOf(
+  table: Table,
+  rows: readonly QueryResultRow[],
+  further: readonly string[] = [],
+): readonly Row[] {
+  const names = [...Object.keys(table.columns), ...further];
   return rows.map((row) => names.map((name) => row[name] as Value)); // the columns have only such values
 }
 
@@ -199,7 +214,7 @@ function putPart(
   const arrays = columns.map(([, type], index) => `${parameter(rows.map((row) => row[index]))}::${type}[]`);
   const names = columns.map(([name]) => quoted(name));
   if (table.hasPlace) {
-    arrays.push(`${parameter(rows.map((row) => placeOf(keyOfRow(table, row))))}::bytea[]`);
+    arrays.push(`${parameter(rows.map((row) => placeOfRow(table, row)))}::bytea[]`);
     names.push('place');
   }
   const key = table.hasPlace ? ['place'] : table.key.map(quoted);
@@ -242,12 +257,12 @@ function dropParts(table: Table, gone: readonly Key[], ns: string, parameter: Pa
   ];
 }
 
-function keyOfRow({ key, columns }: Table, row: Row): Key {
+/** Returns what identifies a row of a path. */
+export function placeOfRow({ key, columns }: Table, row: Row): Buffer {
   const names = Object.keys(columns);
-  return key.map((column) => String(row[names.indexOf(column)]));
+  return placeOf(key.map((column) => String(row[names.indexOf(column)])));
 }
 
-/** Returns what identifies the row of a path. */
 function placeOf(key: Key): Buffer {
   return createHash('sha256').update(JSON.stringify(key)).digest().subarray(0, PLACE_BYTES);
 }

@@ -17,7 +17,7 @@ import { Cursors } from '../feed/cursors.ts';
 import type { Storage } from '../storage.ts';
 import { openDatabase } from '../storage-database.ts';
 import { expectFinished } from '../unfinished-copy.ts';
-import { collectBlocks, forgetOld, takeLease } from './collector.ts';
+import { collectBlocks, forgetOld, keptMsOf, takeLease } from './collector.ts';
 import { whileConnectionsFail } from './connections.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { noteTidied, putNamespace, unfinished } from './namespace-rows.ts';
@@ -49,9 +49,6 @@ export interface PostgresStorageOptions {
 
 /** The name under which commits are told. */
 const CHANNEL = 'davgate_commits';
-
-/** No upload takes longer, in ms: 150 MiB and its commit. */
-const UPLOAD_MS_MAX = 24 * 60 * 60 * 1000;
 
 /** How long the removal of blocks may take before another process begins it too, in ms. */
 const COLLECTOR_LEASE_MS = 50 * 60 * 1000;
@@ -86,7 +83,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     options.unusedBytesMax,
   );
   const holder = randomUUID();
-  const keptMs = Math.max(options.keepDeletedBlocksMs ?? 0, UPLOAD_MS_MAX);
+  const keptMs = keptMsOf(options.keepDeletedBlocksMs);
   const closing = new AbortController();
   const following = followOthers(namespaces, { pool, channel: CHANNEL, clock, log }, closing.signal);
   const cursors = new Cursors(cursorKey, tag);

@@ -27,16 +27,10 @@ export interface SharedFolder {
  * used once. Throws `DataDirectoryError` if the service has blocks and they are not there, as in an empty mount point.
  */
 export async function sharedFolder(folder: string, tag: string, hasBlocks: boolean): Promise<SharedFolder> {
+  const blocks = existingSharedFolder(folder, tag, hasBlocks);
   const own = join(folder, tag);
-  const owner = join(own, OWNER);
-  if (hasBlocks && !existsSync(owner))
-    throw new DataDirectoryError(
-      'unusable',
-      `${folder} does not have the blocks of this service: mount it, or give the folder that the service had`,
-    );
   makeFolder(own);
-  await writeFile(owner, tag);
-  const blocks = blockFolder(own, localDisk);
+  await writeFile(join(own, OWNER), tag);
   await blocks.prepare();
   const arriving = join(own, `process-${randomUUID()}`);
   makeFolder(arriving);
@@ -50,4 +44,15 @@ export async function sharedFolder(folder: string, tag: string, hasBlocks: boole
       close: () => rm(arriving, { recursive: true, force: true }),
     },
   };
+}
+
+/** Returns the blocks of the service with this tag in `folder`, without changing anything there. Throws as `sharedFolder`. */
+export function existingSharedFolder(folder: string, tag: string, hasBlocks: boolean): BlockPlace {
+  const own = join(folder, tag);
+  if (hasBlocks && !existsSync(join(own, OWNER)))
+    throw new DataDirectoryError(
+      'unusable',
+      `${folder} does not have the blocks of this service: mount it, or give the folder that the service had`,
+    );
+  return blockFolder(own, localDisk);
 }

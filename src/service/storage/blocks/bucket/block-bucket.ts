@@ -26,24 +26,34 @@ interface BlockBucketParts {
   readonly incoming: IncomingFiles;
 }
 
+/** The blocks of a service in a bucket. */
+export interface BlockBucket extends BlockPlace {
+  /** Throws `BucketError` if the service has blocks and they are not here. Changes nothing, unlike `prepare`. */
+  expectOwned(): Promise<void>;
+}
+
 /**
  * Returns the blocks of a service in a bucket. A name is used once: a removal or an upload whose answer was lost, and which
  * takes place later, meets no other block.
  */
-export function blockBucket({ access, directoryTag, hasBlocks, incoming }: BlockBucketParts): BlockPlace {
+export function blockBucket({ access, directoryTag, hasBlocks, incoming }: BlockBucketParts): BlockBucket {
   const bucket = new Bucket(access);
   const folder = `${access.address.prefix}${directoryTag}/`;
   const sending = new PQueue({ concurrency: SENT_AT_ONCE });
 
-  /** Throws `BucketError` if the blocks that the service has are not in this bucket. */
-  async function claim(): Promise<void> {
+  /** Whether the service has taken the folder. Throws `BucketError` if its blocks are in another one. */
+  async function isOwned(): Promise<boolean> {
     const owner = await bucket.get(`${folder}${OWNER}`, Buffer.alloc(directoryTag.length + 1));
-    if (owner?.toString() === directoryTag) return;
+    if (owner?.toString() === directoryTag) return true;
     if (hasBlocks)
       throw new BucketError(
         `${bucketText(access.address)} does not have the blocks of this service: give the bucket and folder that it had, or copy them there first`,
       );
-    await put(OWNER, Buffer.from(directoryTag));
+    return false;
+  }
+
+  async function claim(): Promise<void> {
+    if (!(await isOwned())) await put(OWNER, Buffer.from(directoryTag));
   }
 
   /** Throws `BucketError` if the login does not suffice. */
@@ -70,6 +80,9 @@ export function blockBucket({ access, directoryTag, hasBlocks, incoming }: Block
         await bucket.close();
         throw failure;
       }
+    },
+    async expectOwned() {
+      await isOwned();
     },
     newName: (hash) => `${hash}-${randomBytes(NAME_BYTES).toString('hex')}`,
     keep: (name, file) =>
