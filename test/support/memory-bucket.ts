@@ -29,7 +29,9 @@ export type BucketFault =
   /** The object is sent with one byte changed. */
   | 'wrong-byte'
   /** The connection ends in the middle of the object. */
-  | 'cut';
+  | 'cut'
+  /** The store does nothing and never answers. */
+  | 'silent';
 
 /** A store with one bucket, which speaks S3 and checks signatures, and which can fail. */
 export interface MemoryBucket {
@@ -60,6 +62,7 @@ export async function startMemoryBucket(): Promise<MemoryBucket> {
     const [method = '', key] = [request.method, rest.join('/')];
     requests.push({ method, key });
     const fault = bucket.fault({ method, key });
+    if (fault === 'silent') return;
     if (fault === 'reset') return void request.socket.destroy();
     const refusal = typeof fault === 'object' ? fault : refusalOf(request, body, name);
     if (refusal) return void refuse(response, refusal);

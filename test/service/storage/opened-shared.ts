@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { openPool } from '../../../src/service/postgres/connect.ts';
 import {
@@ -82,4 +82,28 @@ export async function openedShared(
   onTestFinished(close);
   await storage.createNamespace(HOME, 2 ** 40);
   return { storage: { ...storage, close }, pool };
+}
+
+/** Returns a pool whose connections run `instead` in place of a statement for which it returns something. */
+export function withStatements(
+  pool: Pool,
+  instead: (client: PoolClient, text: string) => Promise<unknown> | undefined,
+): Pool {
+  const connect = async () => {
+    const client = await pool.connect();
+    return new Proxy(client, {
+      get(target, name) {
+        const value = Reflect.get(target, name);
+        if (name !== 'query') return typeof value === 'function' ? value.bind(target) : value;
+        return (text: string, values?: unknown[]) => instead(target, text) ?? target.query(text, values);
+      },
+    });
+  };
+  return new Proxy(pool, {
+    get(target, name) {
+      if (name === 'connect') return connect;
+      const value = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 }

@@ -3,42 +3,22 @@ import { join } from 'node:path';
 import { setImmediate as otherCalls } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { expect, test } from 'vitest';
+import { BLOCK_BYTES } from '../../../src/util/content-hash.ts';
 import { eventually, expectSoon } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { body, bytesOf, commit, HOME, OWNER, put, refusal, temporaryFolder, textAt } from './opened.ts';
-import { openedShared, postgresTests, type SharedPlace } from './opened-shared.ts';
+import { openedShared, postgresTests, type SharedPlace, withStatements } from './opened-shared.ts';
 
 const { newPlace, two, server } = postgresTests();
 
 const WHOLE = { path: '', recursive: true, includeDeleted: false };
 
+/** Fails like a lock that is not free in time. */
+const NO_LOCK = `DO $$ BEGIN RAISE EXCEPTION 'no lock' USING ERRCODE = '55P03'; END $$`;
+
 /** A lost connection, as the client reports it. */
 function connectionLost(): Error {
   return new Error('Connection terminated unexpectedly');
-}
-
-/** Returns a pool whose connections run `instead` in place of a statement for which it returns something. */
-function withStatements(
-  pool: Pool,
-  instead: (client: PoolClient, text: string) => Promise<unknown> | undefined,
-): Pool {
-  const connect = async () => {
-    const client = await pool.connect();
-    return new Proxy(client, {
-      get(target, name) {
-        const value = Reflect.get(target, name);
-        if (name !== 'query') return typeof value === 'function' ? value.bind(target) : value;
-        return (text: string, values?: unknown[]) => instead(target, text) ?? target.query(text, values);
-      },
-    });
-  };
-  return new Proxy(pool, {
-    get(target, name) {
-      if (name === 'connect') return connect;
-      const value = Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 }
 
 /** Returns the number of revisions that the database has. */
@@ -148,6 +128,40 @@ test('a file that the other storage removes forever while it is read is read to 
   await put(one, '/g', Buffer.alloc(9 * 1024 * 1024, 'another '));
   for (let next = await reading.next(); !next.done; next = await reading.next()) chunks.push(next.value);
   expect(Buffer.concat(chunks).toString()).toBe(`${bytes}a last block that is small`);
+});
+
+test('a small block that is removed while it is read is read, though the same commit stores another one', async () => {
+  const place = await newPlace();
+  const { storage: one } = await openedShared(place);
+  let begun = 0;
+  let isBusy = false;
+  // Time does not end its transactions.
+  const clock = new ManualClock(Date.now());
+  const { storage: other } = await openedShared(place, { clock }, (pool) =>
+    withStatements(pool, (client, text) => {
+      if (!text.startsWith('BEGIN;')) return undefined;
+      begun += 1;
+      // As if another process had the lock.
+      return isBusy ? client.query(NO_LOCK) : undefined;
+    }),
+  );
+  const large = Buffer.alloc(2 * BLOCK_BYTES, 'davgate ');
+  // Its block stays, so that the small one is the last.
+  await put(one, '/large', large);
+  const file = await put(one, '/f', large, 'small');
+  const reading = one.read(HOME, file, undefined)[Symbol.asyncIterator]();
+  await reading.next();
+  begun = 0;
+  isBusy = true;
+  const removing = other.removeForever(HOME, '/f');
+  await eventually(() => expect(begun).toBeGreaterThan(0));
+  const putting = put(other, '/g', 'other');
+  const before = begun;
+  await eventually(() => expect(begun).toBeGreaterThan(before + 20));
+  isBusy = false;
+  await Promise.all([removing, putting]);
+  await reading.next();
+  expect(Buffer.from((await reading.next()).value ?? '').toString()).toBe('small');
 });
 
 test.each([

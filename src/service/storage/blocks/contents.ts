@@ -23,6 +23,11 @@ export class Contents {
   readonly #sql: ReturnType<typeof statements>;
   /** Number of readers of each content. Like an open file, a content exists until its last reader is done. */
   readonly #readers = new Map<number, number>();
+  /**
+   * The highest id of a removed block. A new block has a higher one: in PostgreSQL it would replace the other's row within one
+   * commit, and with it the bytes for those who still read them.
+   */
+  #removedBlock = 0;
 
   /**
    * `elsewhere` is given for a copy of rows that other processes change too. It returns the bytes of a small block, which
@@ -69,8 +74,9 @@ export class Contents {
       if (!block.bytes && block.pieces) this.#sql.addPieces.run(known.id, block.pieces);
       return known.id;
     }
+    const isInline = block.bytes ? 1 : 0;
     const id = Number(
-      this.#sql.addBlock.run(block.hash, block.sizeBytes, block.bytes ? 1 : 0).lastInsertRowid,
+      this.#sql.addBlock.run(this.#removedBlock, block.hash, block.sizeBytes, isInline).lastInsertRowid,
     );
     if (block.bytes) {
       this.#sql.addBytes.run(id, block.bytes);
@@ -143,6 +149,7 @@ export class Contents {
     if (block.inline) this.#sql.dropBytes.run(block.id);
     else transaction.orphans.push(block.name);
     this.#sql.dropBlock.run(block.id);
+    this.#removedBlock = Math.max(this.#removedBlock, block.id);
   }
 
   /**
@@ -205,8 +212,9 @@ function statements(database: SqliteDatabase) {
   type Id = { id: number };
   return {
     blockByHash: database.prepare<[Buffer], BlockRow>(`SELECT ${BLOCK_COLUMNS} FROM block WHERE hash = ?`),
-    addBlock: database.prepare<[Buffer, number, number]>(
-      'INSERT INTO block (hash, size, inline) VALUES (?, ?, ?)',
+    addBlock: database.prepare<[idsUpTo: number, Buffer, number, number]>(
+      `INSERT INTO block (id, hash, size, inline)
+       VALUES (max(?, (SELECT coalesce(max(id), 0) FROM block)) + 1, ?, ?, ?)`,
     ),
     addBytes: database.prepare<[number, Buffer]>('INSERT INTO block_bytes (block, bytes) VALUES (?, ?)'),
     dropBlock: database.prepare<[number]>('DELETE FROM block WHERE id = ?'),
