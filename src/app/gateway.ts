@@ -126,6 +126,7 @@ async function serve(config: Config, { users, served, metrics, log }: Serving): 
     listingBytesMax: memory.listingBytesMax,
     folderPage: webApp?.page,
     pieces,
+    checksums: config.checksums,
   });
   const links = embedded && createLinkProxy(embedded.url, log);
   const signInProvider = await signInProviderOf(config, log);

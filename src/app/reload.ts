@@ -18,6 +18,7 @@ const FIXED = {
   cacheDirectory: 'cache-dir',
   drainSeconds: 'drain-seconds',
   writeMode: 'write-mode',
+  checksums: 'checksums',
   redisUrl: 'redis',
   coherence: 'coherence',
   isRedisVolatile: 'redis-volatile',

@@ -219,6 +219,13 @@ export const OPTIONS = [
     help: 'when a write is acknowledged: when the service has it (through), or when it is in a journal on this disk (back)',
   },
   {
+    name: 'checksums',
+    variable: 'DAVGATE_CHECKSUMS',
+    value: 'given|all',
+    default: 'given',
+    help: 'which files have checksums that clients can compare (oc:checksums): those uploaded with some (given), or all, which davgate reads once for that if it must',
+  },
+  {
     name: 'bandwidth-download',
     variable: 'DAVGATE_BANDWIDTH_DOWNLOAD',
     value: 'SIZE',

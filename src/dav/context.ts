@@ -5,6 +5,7 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Path } from '../util/path.ts';
 import type { Exchange } from './exchange.ts';
+import type { ComputedChecksums } from './properties/computed-checksums.ts';
 import type { XmlReader } from './xml/xml-reader.ts';
 
 /** A drive as the protocol sees it. */
@@ -47,10 +48,11 @@ export interface Context {
   readonly log: Log;
   readonly randomUuid: () => string;
   readonly xml: XmlReader;
+  readonly checksums: ComputedChecksums;
 }
 
 /** The parts of a context that all requests share. */
-export type SharedContext = Pick<Context, 'clock' | 'log' | 'randomUuid' | 'xml'>;
+export type SharedContext = Pick<Context, 'clock' | 'log' | 'randomUuid' | 'xml' | 'checksums'>;
 
 /** Answers the request. Throws `FileError` or `DavError` to refuse it. */
 export type Method = (context: Context) => Promise<void>;

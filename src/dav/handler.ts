@@ -23,6 +23,7 @@ import { report } from './methods/report.ts';
 import { search } from './methods/search.ts';
 import { unlock } from './methods/unlock.ts';
 import { createNextcloud, NEXTCLOUD_PATH } from './nextcloud/nextcloud.ts';
+import { ComputedChecksums } from './properties/computed-checksums.ts';
 import { destinationOf, ignoreBody, parseResourceUrl, type ResourceUrl } from './request.ts';
 import { XmlReader } from './xml/xml-reader.ts';
 
@@ -37,6 +38,8 @@ export interface DavHandlerOptions {
   readonly folderPage?: FolderPage | undefined;
   /** Keeps the pieces of large files. `undefined`: files cannot be sent in pieces. */
   readonly pieces?: PieceStore | undefined;
+  /** The files that have checksums: those for which clients gave some (the default), or all. */
+  readonly checksums?: 'given' | 'all' | undefined;
 }
 
 interface MethodEntry {
@@ -61,9 +64,13 @@ export function createDavHandler({
   randomUuid = randomUUID,
   folderPage,
   pieces,
+  checksums = 'given',
 }: DavHandlerOptions): DavHandler {
   const methods = createMethods(clock, listingBytesMax, folderPage);
-  const shared = { clock, log, randomUuid, xml: new XmlReader() };
+  const shared = {
+    ...{ clock, log, randomUuid, xml: new XmlReader() },
+    checksums: new ComputedChecksums(checksums === 'all'),
+  };
   const handle: DavHandler = async (exchange, { user, drive }) => {
     const { request } = exchange;
     try {

@@ -68,6 +68,7 @@ export async function startDav(
     readonly basePath?: string;
     readonly listingBytesMax?: number;
     readonly pieces?: PieceStore;
+    readonly checksums?: 'given' | 'all';
     /** Makes the tokens of locks. The default counts, so that two servers make the same. */
     readonly randomUuid?: () => string;
   } = {},
@@ -84,7 +85,7 @@ export async function startDav(
     log: logInto(errors),
     ...(options.listingBytesMax !== undefined && { listingBytesMax: options.listingBytesMax }),
     randomUuid: options.randomUuid ?? counted,
-    pieces: options.pieces,
+    ...{ pieces: options.pieces, checksums: options.checksums },
   });
   const open = new Set<ServerResponse>();
   const listener = await startGatewayServer({

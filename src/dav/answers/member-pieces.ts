@@ -1,7 +1,7 @@
 import { setImmediate as otherTasks } from 'node:timers/promises';
 import type { Entry, Listing } from '../../drive/files.ts';
 import { NO_LIVE_STATE } from '../properties/live-properties.ts';
-import { type DeadProperties, MemberRows, type RowContext } from './propfind-rows.ts';
+import { type DeadProperties, lacksChecksums, MemberRows, type RowContext } from './propfind-rows.ts';
 import { type Piece, RenderedListing, type RenderedListings } from './rendered-listings.ts';
 
 /**
@@ -32,12 +32,14 @@ export async function* memberPieces(
   { key, href, listing, version, dead }: MembersOf,
 ): AsyncGenerator<Uint8Array> {
   const before = kept.get(key);
-  const isLasting = context.state === NO_LIVE_STATE;
-  if (isLasting && before?.shows(listing, version)) {
+  const isStateless = context.state === NO_LIVE_STATE;
+  if (isStateless && before?.shows(listing, version)) {
     for (const { bytes } of before.pieces) yield bytes;
     return;
   }
-  const rows = new MemberRows(context, href, await dead());
+  const properties = await dead();
+  const isLasting = isStateless && !lacksChecksums(properties);
+  const rows = new MemberRows(context, href, properties);
   const known = new KnownPieces(before?.pieces ?? [], rows);
   const { children } = listing;
   let rendered: RenderedListing | undefined = new RenderedListing();

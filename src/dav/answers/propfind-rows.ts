@@ -1,7 +1,10 @@
 import type { Entry } from '../../drive/files.ts';
 import type { Lock } from '../../state/locks.ts';
 import type { DeadProperty } from '../../state/properties.ts';
+import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
+import { statusOf } from '../failures.ts';
+import { UnreadChecksums } from '../properties/checksums.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import { loadLiveState } from '../properties/live-state.ts';
 import type { PropertySelection } from '../properties/property-selection.ts';
@@ -89,11 +92,20 @@ async function locksAround({ drive, path, clock }: Context, isAlone: boolean): P
   return covering.length + within.length === 0 ? NO_LOCKS : [...covering, ...within];
 }
 
-/** Returns the dead properties that the rows of `entries` show. */
+/** Returns the dead properties that the rows of `entries` show. Computes checksums that the request names, if it may. */
 export async function deadPropertiesOf(
-  { drive }: Context,
-  selection: PropertySelection,
+  context: Context,
+  { needsDead, namesChecksums }: PropertySelection,
   entries: readonly Entry[],
 ): Promise<DeadProperties> {
-  return selection.needsDead ? drive.state.properties.of(entries.map((entry) => entry.id)) : NO_DEAD;
+  if (!needsDead) return NO_DEAD;
+  const dead = await context.drive.state.properties.of(entries.map((entry) => entry.id));
+  if (!namesChecksums) return dead;
+  const client = clientOf(context.request);
+  return context.checksums.completed(context, entries, dead, (error) => statusOf(error, client));
+}
+
+/** Whether the checksums of a file could not be computed: the next request tries again. */
+export function lacksChecksums(dead: DeadProperties): boolean {
+  return [...dead.values()].some((properties) => properties.some((one) => one instanceof UnreadChecksums));
 }

@@ -180,16 +180,18 @@ async function sendParts(
  * then a failure can still be answered with its own status.
  */
 async function sendBytes(
-  { drive, exchange }: Context,
+  context: Context,
   file: FileEntry,
   range: ByteRange | undefined,
   begin: () => void,
 ): Promise<void> {
+  const { drive, exchange, checksums } = context;
   const length = range ? range.end - range.start : file.sizeBytes;
   if (length === 0) return begin();
   const { signal } = exchange;
   let sent = 0;
-  for await (const piece of drive.files.read(file, range, signal)) {
+  const bytes = drive.files.read(file, range, signal);
+  for await (const piece of range ? bytes : checksums.downloaded(context, file, bytes)) {
     if (piece.length === 0) continue;
     if (sent === 0) begin();
     sent += piece.length;

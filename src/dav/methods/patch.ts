@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { FileEntry } from '../../drive/files.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import type { Context } from '../context.ts';
 import { DavError, methodNotAllowed } from '../errors.ts';
-import { checksumsOf, checksumsProperty } from '../properties/checksums.ts';
+import { checksumListOf } from '../properties/checksums.ts';
+import { checksumIn } from '../properties/computed-checksums.ts';
 import { ignoreBody } from '../request.ts';
 import { appended, updateRangeOf } from './append.ts';
 import { answerStored, bodySignal, checkedBody, storeFile } from './put.ts';
@@ -12,7 +12,7 @@ import { answerStored, bodySignal, checkedBody, storeFile } from './put.ts';
 const PARTIAL_UPDATE = 'application/x-sabredav-partialupdate';
 
 /** The algorithms of `X-Recalculate-Hash`. */
-const HASHES = ['md5', 'sha1', 'sha256'] as const;
+const HASHES = ['MD5', 'SHA1', 'SHA256'] as const;
 
 /** PATCH: SabreDAV's partial update, as far as it appends to a file, and the checksum that Nextcloud's clients ask for. */
 export async function patch(context: Context): Promise<void> {
@@ -46,26 +46,15 @@ async function append(context: Context): Promise<void> {
 async function answerHash(context: Context): Promise<void> {
   const { drive, path, exchange, request } = context;
   await ignoreBody(exchange);
-  const asked = String(request.headers['x-recalculate-hash']).trim().toLowerCase();
+  const asked = String(request.headers['x-recalculate-hash']).trim().toUpperCase();
   const algorithm = HASHES.find((one) => one === asked);
-  if (!algorithm) throw new DavError(400, `X-Recalculate-Hash must be ${HASHES.join(', ')}, not ${asked}`);
+  if (!algorithm) throw new DavError(400, `X-Recalculate-Hash must be ${HASHES.join(', ').toLowerCase()}`);
   const entry = await drive.files.stat(path, exchange.signal);
   if (!entry) throw new DavError(404, `${path} does not exist`);
   if (entry.kind === 'folder') throw methodNotAllowed(`${path} is a folder, which has no checksum`, entry);
   await checkConditions(context, entry);
-  const { properties } = drive.state;
-  const dead = (await properties.of([entry.id])).get(entry.id) ?? [];
-  const known = /<checksum>([^<]*)<\/checksum>/.exec(checksumsOf(entry, dead) ?? '')?.[1]?.split(' ') ?? [];
-  const name = `${algorithm.toUpperCase()}:`;
-  const kept = known.find((one) => one.toUpperCase().startsWith(name));
-  const checksum = kept ?? `${name}${await digestOf(context, entry, algorithm)}`;
-  const property = kept ? undefined : checksumsProperty(entry, [...known, checksum]);
-  if (property) await properties.change(entry.id, [{ set: property }]);
-  await exchange.answer({ status: 204, headers: { 'OC-Checksum': checksum }, body: undefined });
-}
-
-async function digestOf({ drive, exchange }: Context, entry: FileEntry, algorithm: string): Promise<string> {
-  const hash = createHash(algorithm);
-  for await (const piece of drive.files.read(entry, undefined, exchange.signal)) hash.update(piece);
-  return hash.digest('hex');
+  const dead = (await drive.state.properties.of([entry.id])).get(entry.id) ?? [];
+  const checksums = await context.checksums.of(context, entry, checksumListOf(entry, dead), [algorithm]);
+  const headers = { 'OC-Checksum': checksumIn(checksums, algorithm) };
+  await exchange.answer({ status: 204, headers, body: undefined });
 }

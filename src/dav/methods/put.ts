@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { Entry, FileEntry, WriteMode, Written } from '../../drive/files.ts';
+import type { FileEntry, WriteMode, Written } from '../../drive/files.ts';
 import { onAbort } from '../../util/abort.ts';
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import { keyOf, type Path } from '../../util/path.ts';
@@ -16,11 +16,12 @@ import { DavError, methodNotAllowed } from '../errors.ts';
 import { type RequestLock, untilUnbroken, withRequestLock } from '../locks/request-lock.ts';
 import {
   CHECKSUM_HEADERS,
-  checksumsProperty,
   digestsIn,
+  isChecksum,
   ocChecksums,
   verifiedBody,
 } from '../properties/checksums.ts';
+import { joined } from '../properties/computed-checksums.ts';
 import { hrefOf, parseMtime } from '../request.ts';
 import { appended, contentRangeOf, type NewContent } from './append.ts';
 
@@ -100,8 +101,13 @@ export async function storeFile(
     const content = contentFor(entry);
     const pinned = content.goesOnFrom && { if: 'rev' as const, rev: content.goesOnFrom.rev };
     const mode = pinned ?? (isNew ? { if: 'absent' as const } : modeOf(context, entry, conditions));
-    const written = await write(context, entry, content, { mode, lock, signal });
-    await keepChecksums(context, written.entry, content);
+    // Those of appended bytes are not those of the file.
+    const given = content.goesOnFrom ? [] : ocChecksums(context.request.headers).filter(isChecksum);
+    const passing = context.checksums.passing(content.body, given);
+    const whole = { ...content, body: passing.bytes };
+    const written = await write(context, entry, whole, { mode, lock, signal });
+    if (written.entry.kind === 'file')
+      await context.checksums.keep(context, written.entry, joined(given, passing.checksums));
     return written;
   });
   if (stored.entry.kind !== 'file') throw new Error('a write returned a folder');
@@ -170,24 +176,6 @@ export function bodySignal({ request, exchange }: Context): AbortSignal {
     if (!request.complete) controller.abort(reason);
   });
   return controller.signal;
-}
-
-/** Stores the client's checksums, which rclone compares with the listing. A failure to store them fails no PUT. */
-async function keepChecksums(
-  { drive, request, log }: Context,
-  entry: Entry,
-  { goesOnFrom }: NewContent,
-): Promise<void> {
-  // Those of appended bytes are not those of the file.
-  if (request.headers['oc-checksum'] === undefined || goesOnFrom) return;
-  const checksums = ocChecksums(request.headers);
-  const property = entry.kind === 'file' ? checksumsProperty(entry, checksums) : undefined;
-  if (!property) return;
-  try {
-    await drive.state.properties.change(entry.id, [{ set: property }]);
-  } catch (error) {
-    log.warn('cannot store the checksums of a file', { reason: String(error) });
-  }
 }
 
 /** davfs2 and Finder send another request for any of these headers that is missing. */

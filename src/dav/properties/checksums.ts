@@ -9,23 +9,44 @@ import { DAVGATE_NAMESPACE, OWNCLOUD_NAMESPACE, type PropertyName } from './prop
 
 /** One checksum as in `OC-Checksum`: `SHA1:da39…`. */
 const CHECKSUM = /^[A-Z0-9-]{2,16}:[0-9a-zA-Z+/=]{1,128}$/i;
-const CHECKSUMS_MAX = 8;
+/** Maximum number of checksums of one file. */
+export const CHECKSUMS_MAX = 8;
 
 const NAME: PropertyName = { namespace: OWNCLOUD_NAMESPACE, name: 'checksums' };
+
+/** Whether a text has the form of a checksum in `OC-Checksum`. */
+export function isChecksum(text: string): boolean {
+  return CHECKSUM.test(text);
+}
 
 export function isChecksums({ namespace, name }: PropertyName): boolean {
   return namespace === NAME.namespace && name === NAME.name;
 }
 
+/** Stands among the dead properties of a file whose checksums could not be computed now. */
+export class UnreadChecksums implements DeadProperty {
+  readonly namespace = NAME.namespace;
+  readonly name = NAME.name;
+  readonly xml = '';
+
+  constructor(
+    readonly status: number,
+    readonly reason: string,
+  ) {}
+}
+
 /**
- * Returns the dead property that stores a client's checksums of the file's current content (`SHA1:…`); `undefined`
- * unless all of them are checksums. It is shown as `oc:checksums` as long as the content stays the same.
+ * Returns the dead property that stores checksums of the file's current content (`SHA1:…`); `undefined` unless all of them
+ * are checksums. It is shown as `oc:checksums` as long as the content stays the same.
  */
 export function checksumsProperty(file: FileEntry, checksums: readonly string[]): DeadProperty | undefined {
   if (checksums.length === 0 || checksums.length > CHECKSUMS_MAX) return undefined;
-  if (!checksums.every((checksum) => CHECKSUM.test(checksum))) return undefined;
+  if (!checksums.every(isChecksum)) return undefined;
   // CHECKSUM allows only characters that need no escaping.
-  return { ...NAME, xml: `${start(file)}<checksum>${checksums.join(' ')}</checksum></checksums>` };
+  return {
+    ...NAME,
+    xml: `${start(file)}<checksum>${checksums.join(' ')}</checksum></checksums>`,
+  };
 }
 
 /** Returns the content of `oc:checksums`; `undefined` when the stored checksums are of other content. */
@@ -33,6 +54,11 @@ export function checksumsOf(file: FileEntry, dead: readonly DeadProperty[]): str
   const xml = dead.find(isChecksums)?.xml;
   const head = start(file);
   return xml?.startsWith(head) ? xml.slice(head.length, -'</checksums>'.length) : undefined;
+}
+
+/** Returns the stored checksums of the file's current content, each as `SHA1:…`. */
+export function checksumListOf(file: FileEntry, dead: readonly DeadProperty[]): readonly string[] {
+  return /<checksum>([^<]*)<\/checksum>/.exec(checksumsOf(file, dead) ?? '')?.[1]?.split(' ') ?? [];
 }
 
 function start({ contentHash, rev }: FileEntry): string {

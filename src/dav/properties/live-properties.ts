@@ -6,7 +6,7 @@ import { entityTagOf, httpDate } from '../conditions/preconditions.ts';
 import { lockDiscoveryXml } from '../locks/lock-xml.ts';
 import { DAV_NAMESPACE } from '../xml/xml-element.ts';
 import { escapeText } from '../xml/xml-writer.ts';
-import { checksumsOf } from './checksums.ts';
+import { checksumsOf, UnreadChecksums } from './checksums.ts';
 import {
   DAVGATE_NAMESPACE,
   MICROSOFT_NAMESPACE,
@@ -141,12 +141,7 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   named(OWNCLOUD_NAMESPACE, 'fileid', (entry) => escapeText(entry.id)),
   named(OWNCLOUD_NAMESPACE, 'id', (entry) => escapeText(entry.id)),
   named(OWNCLOUD_NAMESPACE, 'permissions', permissions, { needs: 'rights' }),
-  named(
-    OWNCLOUD_NAMESPACE,
-    'checksums',
-    (entry, _, dead) => (entry.kind === 'file' ? checksumsOf(entry, dead) : undefined),
-    { needs: 'dead' },
-  ),
+  named(OWNCLOUD_NAMESPACE, 'checksums', checksums, { needs: 'dead' }),
   named(DAVGATE_NAMESPACE, 'content-hash', (entry) =>
     entry.kind === 'file' ? entry.contentHash : undefined,
   ),
@@ -205,6 +200,12 @@ function seconds(ms: number | undefined): string | undefined {
 function creationDate(entry: Entry): string | undefined {
   const ms = entry.kind === 'file' ? Math.min(entry.modifiedMs, entry.committedMs) : entry.modifiedMs;
   return ms === undefined ? undefined : `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+function checksums(entry: Entry, _: LiveState, dead: readonly DeadProperty[]): ReturnType<Value> {
+  if (entry.kind === 'folder') return undefined;
+  const unread = dead.find((property) => property instanceof UnreadChecksums);
+  return unread ? new UnavailableProperty(unread.status, unread.reason) : checksumsOf(entry, dead);
 }
 
 function sharedLink(entry: Entry, state: LiveState): string | UnavailableProperty | undefined {

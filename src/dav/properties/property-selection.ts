@@ -76,6 +76,8 @@ export class PropertySelection {
   /** Data that must be loaded before the selected live properties can be shown. */
   readonly needs: ReadonlySet<PropertyNeed>;
   readonly needsDead: boolean;
+  /** Whether the request names `oc:checksums`, so that they are worth computing. */
+  readonly namesChecksums: boolean;
   readonly #kind: PropfindRequest['kind'];
   readonly #live: readonly SelectedProperty[];
   readonly #dead: readonly PropertyName[];
@@ -97,6 +99,7 @@ export class PropertySelection {
     this.#missing = named.filter((property) => !isShown(property));
     this.#dead = names.filter((name) => !liveProperty(name));
     this.#includesDead = client.allprop === 'lean' ? isMicrosofts : () => true;
+    this.namesChecksums = names.some(isChecksums);
     this.needs = new Set(this.#live.flatMap(({ property }) => property.needs ?? []));
     this.needsDead = request.kind !== 'prop' || this.#dead.length > 0 || this.needs.has('dead');
   }

@@ -39,6 +39,7 @@ describe('defaults', () => {
       dataDirectory: '/x/data/davgate',
       cacheDirectory: '/x/cache/davgate',
       writeMode: 'through',
+      checksums: 'given',
       redisUrl: undefined,
       coherence: 'strict',
       isRedisVolatile: false,
