@@ -21,6 +21,7 @@ const FIXED = {
   redisUrl: 'redis',
   coherence: 'coherence',
   isRedisVolatile: 'redis-volatile',
+  hasHistoryFolders: 'history-folders',
   authUrl: 'auth-url',
   oidc: 'oidc-*',
   brand: 'brand-*',

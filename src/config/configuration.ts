@@ -49,6 +49,8 @@ export interface Config {
   readonly cacheDirectory: string;
   /** Whether a write is acknowledged when the service has it, or when it is in the journal in the data directory. */
   readonly writeMode: 'through' | 'back';
+  /** Whether WebDAV shows folders with former versions and deleted files. */
+  readonly hasHistoryFolders?: boolean;
   /** The Redis with the state that several gateways share; `undefined`: the state is in the data directory. */
   readonly redisUrl: string | undefined;
   /** Whether gateways on one Redis show each other's changes at once. The default is `strict`. */
@@ -104,6 +106,7 @@ export function resolveConfig(
     cacheDirectory: () =>
       resolve(settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot)),
     writeMode: () => writeModeOf(settings),
+    hasHistoryFolders: () => isOn(settings.get('history-folders')),
     redisUrl: () => redisUrlOf(settings.get('redis')),
     coherence: () => oneOf<'strict' | 'feed'>(settings.get('coherence'), ['strict', 'feed']),
     isRedisVolatile: () => isOn(settings.get('redis-volatile')),

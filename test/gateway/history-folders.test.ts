@@ -1,0 +1,483 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { parseReport, sendReport } from '../support/follower.ts';
+import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { parseMultistatus } from '../support/multistatus.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { rpc, put as store } from '../support/service-client.ts';
+import { UpstreamCalls } from '../support/upstream-calls.ts';
+
+// The folders `/.versions` and `/.trash` of WebDAV clients (`--history-folders`).
+
+let service: TestService;
+let gateway: TestGateway;
+let client: GatewayClient;
+
+beforeEach(async () => {
+  service = await startTestService();
+  gateway = await startTestGateway({ service, hasHistoryFolders: true, views: VIEWS });
+  await gateway.following();
+  client = new GatewayClient(gateway.url);
+});
+
+afterEach(async () => {
+  client.close();
+  await gateway.close();
+  await service.close();
+});
+
+const VIEWS = {
+  ann: [{ at: '/', root: '/Homes/ann' }],
+  reader: [{ at: '/', root: '/Homes/ann', isReadOnly: true }],
+  limited: [{ at: '/', root: '/Homes/ann', quotaBytes: 20 }],
+  ruled: [{ at: '/', root: '', folders: [{ path: '/Secret', right: 'hidden' as const }] }],
+  both: [
+    { at: '/Mine', root: '/Homes/ann' },
+    { at: '/Shared', root: '/Shared' },
+  ],
+};
+
+interface Sending {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly user?: string;
+}
+
+async function send(method: string, path: string, { headers = {}, body, user }: Sending = {}) {
+  const answer = await client.send(method, path, {
+    headers: { ...headers, ...(user !== undefined && { 'x-test-user': user }) },
+    ...(body !== undefined && { body: Buffer.from(body) }),
+  });
+  return { ...answer, text: answer.body.toString() };
+}
+
+async function put(path: string, body: string, how: Sending = {}): Promise<void> {
+  expect([201, 204]).toContain((await send('PUT', path, { ...how, body })).status);
+}
+
+async function remove(path: string, how: Sending = {}): Promise<void> {
+  expect((await send('DELETE', path, { ...how, headers: { prefer: 'recoverable' } })).status).toBe(204);
+}
+
+async function folder(...paths: readonly string[]): Promise<void> {
+  for (const path of paths) expect((await send('MKCOL', path)).status).toBe(201);
+}
+
+const copy = (from: string, to: string, { headers, ...how }: Sending = {}) =>
+  send('COPY', from, { ...how, headers: { destination: encodeURI(to), ...headers } });
+
+/** Returns the rows of a folder's members. */
+async function rowsOf(path: string, how: Sending = {}) {
+  const { status, text } = await send('PROPFIND', path, { ...how, headers: { depth: '1' } });
+  expect([path, status]).toEqual([path, 207]);
+  return (await parseMultistatus(text)).slice(1);
+}
+
+/** Returns the names of a folder's members; those of folders end with a slash. */
+async function namesIn(path: string, how: Sending = {}): Promise<readonly string[]> {
+  const hrefs = (await rowsOf(path, how)).map(({ href }) => decodeURI(href));
+  return hrefs.map((href) => /[^/]+\/?$/.exec(href)?.[0] ?? href);
+}
+
+async function textOf(path: string, how: Sending = {}): Promise<string> {
+  const { status, text } = await send('GET', path, how);
+  return status === 200 ? text : String(status);
+}
+
+describe('/.versions', () => {
+  beforeEach(async () => {
+    await folder('/docs');
+    for (const text of ['first', 'second', 'third']) await put('/docs/a b.txt', text);
+  });
+
+  test('/.versions mirrors the tree, and a file is a folder of its older revisions, the newest first', async () => {
+    await folder('/docs/in');
+    expect(await namesIn('/.versions/')).toEqual(['docs/']);
+    expect(await namesIn('/.versions/docs/')).toEqual(['a b.txt/', 'in/']);
+    const names = await namesIn('/.versions/docs/a b.txt/');
+    for (const name of names) expect(name).toMatch(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]+\.txt$/);
+    const texts = await Promise.all(names.map((name) => textOf(`/.versions/docs/a b.txt/${name}`)));
+    expect(texts).toEqual(['second', 'first']);
+    expect(names.map((name) => name.slice(0, 20))).toEqual(
+      names.map((name) => name.slice(0, 20)).sort((one, other) => (one < other ? 1 : -1)),
+    );
+  });
+
+  test('GET of a version has its length, type and entity tag, and answers ranges and conditions', async () => {
+    const [name] = await namesIn('/.versions/docs/a b.txt/');
+    const path = `/.versions/docs/a b.txt/${name}`;
+    const { headers } = await send('HEAD', path);
+    expect(headers).toMatchObject({
+      'content-length': '6',
+      'content-type': expect.stringMatching(/^text\/plain/),
+    });
+    const etag = String(headers['etag']);
+    expect(etag).toMatch(/^"[0-9a-f]+"$/);
+    const part = await send('GET', path, { headers: { range: 'bytes=1-3' } });
+    expect([part.status, part.text, part.headers['content-range']]).toEqual([206, 'eco', 'bytes 1-3/6']);
+    expect((await send('GET', path, { headers: { range: 'bytes=9-' } })).status).toBe(416);
+    expect((await send('GET', path, { headers: { 'if-none-match': etag } })).status).toBe(304);
+    expect((await send('GET', path, { headers: { 'if-match': '"other"' } })).status).toBe(412);
+  });
+
+  test('COPY of a version to the place of its file restores it, and the replaced content stays a version', async () => {
+    const [, first] = await namesIn('/.versions/docs/a b.txt/');
+    const answer = await copy(`/.versions/docs/a b.txt/${first}`, '/docs/a b.txt');
+    expect(answer.status).toBe(204);
+    expect(await textOf('/docs/a b.txt')).toBe('first');
+    const names = await namesIn('/.versions/docs/a b.txt/');
+    const texts = await Promise.all(names.map((name) => textOf(`/.versions/docs/a b.txt/${name}`)));
+    expect(texts).toEqual(['third', 'second', 'first']);
+  });
+
+  test('COPY of a version anywhere else writes a file with its content and time', async () => {
+    const time = { headers: { 'x-oc-mtime': '1000000000' } };
+    await put('/timed', 'old', time);
+    await put('/timed', 'new');
+    const [name] = await namesIn('/.versions/timed/');
+    expect((await copy(`/.versions/timed/${name}`, '/docs/copy')).status).toBe(201);
+    const { headers, text } = await send('GET', '/docs/copy');
+    expect([text, headers['last-modified']]).toEqual(['old', 'Sun, 09 Sep 2001 01:46:40 GMT']);
+    expect(await textOf('/timed')).toBe('new');
+  });
+
+  test('COPY of a version heeds Overwrite, If-Match, and locks of the destination', async () => {
+    const [name] = await namesIn('/.versions/docs/a b.txt/');
+    const from = `/.versions/docs/a b.txt/${name}`;
+    expect((await copy(from, '/docs/a b.txt', { headers: { overwrite: 'F' } })).status).toBe(412);
+    expect((await copy(from, '/docs/a b.txt', { headers: { 'if-match': '"other"' } })).status).toBe(412);
+    const stale = { if: '</docs/a%20b.txt> (["other"])' };
+    expect((await copy(from, '/docs/a b.txt', { headers: stale })).status).toBe(412);
+    expect((await send('LOCK', '/docs/a b.txt', { body: LOCK })).status).toBe(200);
+    expect((await copy(from, '/docs/a b.txt')).status).toBe(423);
+    expect(await textOf('/docs/a b.txt')).toBe('third');
+  });
+
+  test('a folder of versions is not copied, and a version replaces no folder', async () => {
+    const [name] = await namesIn('/.versions/docs/a b.txt/');
+    expect((await copy('/.versions/docs', '/copy')).status).toBe(403);
+    expect((await copy('/.versions/docs/a b.txt', '/copy')).status).toBe(403);
+    expect((await copy(`/.versions/docs/a b.txt/${name}`, '/docs')).status).toBe(403);
+    expect(await namesIn('/')).toEqual(['.trash/', '.versions/', 'docs/']);
+  });
+
+  test('what is not there is 404, also in the letter case of another path', async () => {
+    const [name = ''] = await namesIn('/.versions/docs/a b.txt/');
+    for (const path of [
+      '/.versions/none',
+      '/.versions/docs/a b.txt/none',
+      '/.versions/docs/a b.txt/none/none',
+    ])
+      expect([path, (await send('GET', path)).status]).toEqual([path, 404]);
+    expect(await textOf(`/.VERSIONS/Docs/A B.txt/${name}`)).toBe('second');
+  });
+
+  test('a file that only this machine has shows no versions', async () => {
+    await put('/docs/.DS_Store', 'local');
+    expect(await namesIn('/.versions/docs/.DS_Store/')).toEqual([]);
+  });
+});
+
+describe('/.trash', () => {
+  beforeEach(async () => {
+    await folder('/docs', '/docs/in', '/docs/in/deep', '/docs/in/empty');
+    for (const path of ['/docs/a.txt', '/docs/kept', '/docs/in/b', '/docs/in/deep/c']) await put(path, path);
+    await remove('/docs/a.txt');
+    await remove('/docs/in');
+  });
+
+  test('/.trash has deleted files and folders by their paths, with the time of the deletion', async () => {
+    expect(await namesIn('/.trash/')).toEqual(['docs/']);
+    expect(await namesIn('/.trash/docs/')).toEqual(['a.txt', 'in/']);
+    expect(await namesIn('/.trash/docs/in/')).toEqual(['b', 'deep/', 'empty/']);
+    expect(await namesIn('/.trash/docs/in/deep/')).toEqual(['c']);
+    expect(await textOf('/.trash/docs/in/deep/c')).toBe('/docs/in/deep/c');
+    const time = { 'x-oc-mtime': '1000000000' };
+    await put('/old', 'old', { headers: time });
+    await remove('/old');
+    const { headers } = await send('HEAD', '/.trash/old');
+    expect(Date.now() - Date.parse(String(headers['last-modified']))).toBeLessThan(3_600_000);
+    expect(await textOf('/.trash/docs/kept')).toBe('404');
+  });
+
+  test('GET of a deleted file answers ranges and conditions', async () => {
+    const { headers } = await send('HEAD', '/.trash/docs/a.txt');
+    expect(headers['content-length']).toBe('11');
+    const part = await send('GET', '/.trash/docs/a.txt', { headers: { range: 'bytes=-3' } });
+    expect([part.status, part.text]).toEqual([206, 'txt']);
+    const known = { headers: { 'if-none-match': String(headers['etag']) } };
+    expect((await send('GET', '/.trash/docs/a.txt', known)).status).toBe(304);
+  });
+
+  test('COPY of a deleted file to its old place restores it, and the trash has it no longer', async () => {
+    const answer = await copy('/.trash/docs/a.txt', '/docs/a.txt');
+    expect([answer.status, answer.headers['location']]).toEqual([201, '/docs/a.txt']);
+    expect(await textOf('/docs/a.txt')).toBe('/docs/a.txt');
+    expect(await namesIn('/.trash/docs/')).toEqual(['in/']);
+    expect((await copy('/.trash/docs/a.txt', '/docs/a.txt')).status).toBe(404);
+  });
+
+  test('COPY of a deleted folder to its old place restores it with everything that was deleted with it', async () => {
+    expect((await copy('/.trash/docs/in/', '/docs/in/')).status).toBe(201);
+    expect(await namesIn('/docs/in/')).toEqual(['b', 'deep/', 'empty/']);
+    expect(await textOf('/docs/in/deep/c')).toBe('/docs/in/deep/c');
+    expect(await namesIn('/.trash/docs/')).toEqual(['in/', 'a.txt']);
+    expect(await namesIn('/.trash/docs/in/')).toEqual(['deep/', 'empty/']);
+    expect(await namesIn('/.trash/docs/in/deep/')).toEqual([]);
+  });
+
+  test('COPY of a deleted folder anywhere else copies it with its content, and with Depth 0 without', async () => {
+    expect((await copy('/.trash/docs/in', '/found')).status).toBe(201);
+    expect(await namesIn('/found/')).toEqual(['b', 'deep/', 'empty/']);
+    expect(await textOf('/found/deep/c')).toBe('/docs/in/deep/c');
+    expect((await copy('/.trash/docs/in', '/shallow', { headers: { depth: '0' } })).status).toBe(201);
+    expect(await namesIn('/shallow/')).toEqual([]);
+    expect(await namesIn('/.trash/docs/')).toEqual(['a.txt', 'in/']);
+  });
+
+  test('COPY of a deleted file anywhere else writes it with the time that it had', async () => {
+    await put('/old', 'old', { headers: { 'x-oc-mtime': '1000000000' } });
+    await remove('/old');
+    expect((await copy('/.trash/old', '/docs/kept')).status).toBe(204);
+    const { headers, text } = await send('GET', '/docs/kept');
+    expect([text, headers['last-modified']]).toEqual(['old', 'Sun, 09 Sep 2001 01:46:40 GMT']);
+  });
+
+  test('COPY of a deleted file whose folder is gone is 409 until the folder is there', async () => {
+    expect((await copy('/.trash/docs/in/b', '/docs/in/b')).status).toBe(409);
+    await folder('/docs/in');
+    expect((await copy('/.trash/docs/in/b', '/docs/in/b')).status).toBe(201);
+    expect(await textOf('/docs/in/b')).toBe('/docs/in/b');
+    expect(await namesIn('/.trash/docs/in/')).toEqual(['deep/', 'empty/']);
+  });
+
+  test('a deletion by another program shows', async () => {
+    expect(await namesIn('/.trash/')).toEqual(['docs/']);
+    await store(service, '/elsewhere', 'e');
+    await rpc(service, 'files/delete_v2', { path: '/elsewhere' });
+    await eventually(async () => expect(await namesIn('/.trash/')).toEqual(['docs/', 'elsewhere']));
+  });
+});
+
+const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>
+  <D:locktype><D:write/></D:locktype></D:lockinfo>`;
+
+const PROPPATCH = `<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><x xmlns="y">1</x></D:prop></D:set></D:propertyupdate>`;
+
+describe('changes', () => {
+  test('every change below the folders, and of them, is 403 with a DAV:error body', async () => {
+    for (const text of ['first', 'second']) await put('/a.txt', text);
+    await put('/gone', 'gone');
+    await remove('/gone');
+    const [version] = await namesIn('/.versions/a.txt/');
+    const changes: readonly (readonly [string, Sending])[] = [
+      ['PUT', { body: 'new' }],
+      ['PATCH', { body: 'new', headers: { 'x-update-range': 'append' } }],
+      ['DELETE', {}],
+      ['MKCOL', {}],
+      ['PROPPATCH', { body: PROPPATCH }],
+      ['LOCK', { body: LOCK }],
+      ['MOVE', { headers: { destination: '/moved' } }],
+    ];
+    const paths = [
+      '/.trash',
+      '/.trash/gone',
+      '/.versions/new',
+      '/.versions/a.txt',
+      `/.versions/a.txt/${version}`,
+    ];
+    for (const path of paths)
+      for (const [method, how] of changes) {
+        const { status, text } = await send(method, path, how);
+        expect([method, path, status, text]).toEqual([
+          method,
+          path,
+          403,
+          expect.stringContaining('<D:error'),
+        ]);
+      }
+    for (const method of ['COPY', 'MOVE']) {
+      const { status, text } = await send(method, '/a.txt', { headers: { destination: '/.trash/a.txt' } });
+      expect([method, status, text]).toEqual([method, 403, expect.stringContaining('<D:need-privileges/>')]);
+    }
+    expect(await namesIn('/')).toEqual(['.trash/', '.versions/', 'a.txt']);
+    expect(await namesIn('/.trash/')).toEqual(['gone']);
+  });
+
+  test('clients see that the folders are read-only', async () => {
+    const body =
+      '<propfind xmlns="DAV:"><prop><supportedlock/><current-user-privilege-set/></prop></propfind>';
+    const { text } = await send('PROPFIND', '/.trash/', { headers: { depth: '0' }, body });
+    expect(text).not.toMatch(/lockentry|<D:write\/>/);
+    expect((await send('OPTIONS', '/.trash/')).headers['allow']).not.toMatch(/PUT|DELETE|LOCK/);
+    expect((await send('OPTIONS', '/')).headers['allow']).toMatch(/MOVE/);
+  });
+
+  test('the web application changes nothing below the folders', async () => {
+    const call = (name: string, values: Readonly<Record<string, string>>) =>
+      send('POST', `/.davgate/api/${name}`, {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(values),
+      });
+    expect((await call('undelete', { path: '/.trash/a' })).status).toBe(403);
+    expect((await call('restore', { path: '/.versions/a', rev: '1' })).status).toBe(403);
+  });
+});
+
+describe('listings', () => {
+  beforeEach(async () => {
+    await folder('/docs');
+    for (const text of ['first', 'second']) await put('/docs/a.txt', text);
+    await put('/gone', 'gone');
+    await remove('/gone');
+  });
+
+  test('PROPFIND with depth infinity is refused in the folders, and leaves them out above', async () => {
+    for (const path of ['/.versions/', '/.trash/', '/.versions/docs/a.txt/']) {
+      const { status, text } = await send('PROPFIND', path, { headers: { depth: 'infinity' } });
+      expect([path, status, text]).toEqual([path, 403, expect.stringContaining('propfind-finite-depth')]);
+    }
+    const { text } = await send('PROPFIND', '/', { headers: { depth: 'infinity' } });
+    const hrefs = (await parseMultistatus(text)).map(({ href }) => href);
+    expect(hrefs).toEqual(['/', '/docs/', '/docs/a.txt']);
+  });
+
+  test('the folders are listed in the root of the drive, and only when they are on', async () => {
+    expect(await namesIn('/')).toEqual(['.trash/', '.versions/', 'docs/']);
+    expect((await send('GET', '/')).text).toContain('.versions');
+    const without = await startTestGateway({ service });
+    const other = new GatewayClient(without.url);
+    const listed = await other.send('PROPFIND', '/', { headers: { depth: '1' } });
+    expect(listed.body.toString()).not.toMatch(/\.versions|\.trash/);
+    expect((await other.send('PROPFIND', '/.trash/', { headers: { depth: '0' } })).status).toBe(404);
+    expect((await other.send('PUT', '/.trash', { body: Buffer.from('mine') })).status).toBe(201);
+    other.close();
+    await without.close();
+    expect(await namesIn('/')).toEqual(['.trash/', '.versions/', 'docs/']);
+  });
+
+  test('listings and versions that were shown before cost no call, until something changes', async () => {
+    const upstream = new UpstreamCalls(service.url);
+    const look = async () => {
+      for (const path of [
+        '/.versions/',
+        '/.versions/docs/',
+        '/.versions/docs/a.txt/',
+        '/.trash/',
+        '/.trash/docs/',
+      ])
+        await namesIn(path);
+      return upstream.take();
+    };
+    const cold = await look();
+    expect(cold.filter((route) => route === 'list_revisions').length).toBeLessThanOrEqual(3);
+    expect(await look()).toEqual([]);
+    await put('/docs/a.txt', 'third');
+    upstream.take();
+    expect((await look()).filter((route) => route === 'list_revisions')).toHaveLength(2);
+    expect(await namesIn('/.versions/docs/a.txt/')).toHaveLength(2);
+    upstream.close();
+  });
+
+  test('a listing of many files below /.versions asks for no versions', async () => {
+    for (let count = 0; count < 20; count++) await put(`/docs/${count}`, 'x');
+    const upstream = new UpstreamCalls(service.url);
+    expect(await namesIn('/.versions/docs/')).toHaveLength(21);
+    expect(upstream.take()).not.toContain('list_revisions');
+    upstream.close();
+  });
+
+  test('sync-collection, SEARCH and the archive leave the folders out', async () => {
+    for (const level of ['1', 'infinite'] as const) {
+      const { rows } = await parseReport(await sendReport(client, '/', '', { level }));
+      expect(rows.map(([href]) => href)).toEqual(level === '1' ? ['/docs/'] : ['/docs/', '/docs/a.txt']);
+    }
+    const refused = await sendReport(client, '/.trash', '');
+    expect(refused.status).toBe(404);
+    for (const depth of ['1', 'infinity']) {
+      const { text } = await send('SEARCH', '/', { body: searchIn('/', depth) });
+      expect(text).toContain('/docs/');
+      expect(text).not.toMatch(/\.trash|\.versions/);
+    }
+    expect((await send('SEARCH', '/', { body: searchIn('/.trash/', '1') })).status).toBe(409);
+  });
+
+  test('the sync-token of the root is the same with the folders, and the folders have none', async () => {
+    const body = '<propfind xmlns="DAV:"><prop><sync-token/></prop></propfind>';
+    const token = await send('PROPFIND', '/', { headers: { depth: '0' }, body });
+    expect(token.text).toMatch(/<D:sync-token>[^<]+</);
+    const none = await send('PROPFIND', '/.trash/', { headers: { depth: '0' }, body });
+    expect(none.text).toContain('404');
+  });
+});
+
+function searchIn(href: string, depth: string): string {
+  return `<D:searchrequest xmlns:D="DAV:"><D:basicsearch><D:select><D:prop><D:getcontentlength/></D:prop></D:select>
+    <D:from><D:scope><D:href>${href}</D:href><D:depth>${depth}</D:depth></D:scope></D:from></D:basicsearch></D:searchrequest>`;
+}
+
+describe('users', () => {
+  beforeEach(async () => {
+    for (const path of ['/Homes/ann/a.txt', '/Shared/s.txt', '/Secret/x', '/above'])
+      await store(service, path, 'old');
+    for (const path of ['/Homes/ann/a.txt', '/Shared/s.txt', '/Secret/x', '/above']) await put(path, 'new');
+    await store(service, '/Homes/ann/gone', 'ann');
+    for (const path of ['/Homes/ann/gone', '/Shared/s.txt', '/Secret/x', '/above']) await remove(path);
+  });
+
+  test('a user with a root folder sees only the past below it, restores, and reads no path above it', async () => {
+    const ann = { user: 'ann' };
+    expect(await namesIn('/', ann)).toEqual(['.trash/', '.versions/', 'a.txt']);
+    expect(await namesIn('/.trash/', ann)).toEqual(['gone']);
+    expect(await textOf('/.trash/gone', ann)).toBe('ann');
+    const [version] = await namesIn('/.versions/a.txt/', ann);
+    expect(await textOf(`/.versions/a.txt/${version}`, ann)).toBe('old');
+    expect((await copy(`/.versions/a.txt/${version}`, '/a.txt', ann)).status).toBe(204);
+    expect((await copy('/.trash/gone', '/gone', ann)).status).toBe(201);
+    expect([await textOf('/Homes/ann/a.txt'), await textOf('/Homes/ann/gone')]).toEqual(['old', 'ann']);
+    const missing = await send('GET', '/.trash/above', ann);
+    expect([missing.status, missing.text]).toEqual([404, expect.not.stringMatching(/Homes/)]);
+  });
+
+  test('a user with several drives sees the past of each below its folder, and copies out of one into the other', async () => {
+    const both = { user: 'both' };
+    expect(await namesIn('/', both)).toEqual(['.trash/', '.versions/', 'Mine/', 'Shared/']);
+    expect(await namesIn('/.trash/', both)).toEqual(['Mine/', 'Shared/']);
+    expect(await namesIn('/.trash/Mine/', both)).toEqual(['gone']);
+    expect(await namesIn('/.trash/Shared/', both)).toEqual(['s.txt']);
+    expect(await namesIn('/.versions/Mine/', both)).toEqual(['a.txt/']);
+    expect((await copy('/.trash/Shared/s.txt', '/Mine/s.txt', both)).status).toBe(201);
+    expect(await textOf('/Homes/ann/s.txt')).toBe('new');
+    expect((await copy('/.trash/Shared/s.txt', '/Shared/s.txt', both)).status).toBe(201);
+    expect(await textOf('/Shared/s.txt')).toBe('new');
+  });
+
+  test('a read-only user reads the past and restores nothing', async () => {
+    const reader = { user: 'reader' };
+    expect(await textOf('/.trash/gone', reader)).toBe('ann');
+    expect((await copy('/.trash/gone', '/gone', reader)).status).toBe(403);
+    const [version] = await namesIn('/.versions/a.txt/', reader);
+    expect((await copy(`/.versions/a.txt/${version}`, '/a.txt', reader)).status).toBe(403);
+  });
+
+  test('the past of a hidden folder is hidden', async () => {
+    const ruled = { user: 'ruled' };
+    expect(await namesIn('/.trash/', ruled)).toEqual(['Homes/', 'Shared/', 'above']);
+    expect(await textOf('/.trash/Secret/x', ruled)).toBe('404');
+    expect((await copy('/.trash/Secret/x', '/x', ruled)).status).toBe(404);
+  });
+
+  test('a restored version and a deleted file count in the quota, and the folders do not', async () => {
+    const limited = { user: 'limited' };
+    await put('/Homes/ann/a.txt', 'much too long for it');
+    await put('/Homes/ann/a.txt', 'x');
+    const [version] = await namesIn('/.versions/a.txt/', limited);
+    await put('/fill', 'y'.repeat(15), limited);
+    const answer = await copy(`/.versions/a.txt/${version}`, '/a.txt', limited);
+    expect([answer.status, answer.text]).toEqual([507, expect.stringContaining('quota-not-exceeded')]);
+    expect((await copy(`/.versions/a.txt/${version}`, '/other', limited)).status).toBe(507);
+    const body = '<propfind xmlns="DAV:"><prop><quota-used-bytes/></prop></propfind>';
+    const { text } = await send('PROPFIND', '/', { ...limited, headers: { depth: '0' }, body });
+    expect(text).toContain('<D:quota-used-bytes>16<');
+  });
+});
