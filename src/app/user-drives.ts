@@ -17,12 +17,12 @@ export interface SharedDrive extends ViewedDrive, Pick<Drive, 'keptWrites'> {
 }
 
 /** The drive of a user. */
-export interface UserDrive extends Drive {
+interface UserDrive extends Drive {
   /** The drive as WebDAV shows it. */
   readonly webdav: DavDrive;
 }
 
-export interface UserDrivesOptions {
+interface UserDrivesOptions {
   readonly clock?: Clock;
   /** Whether WebDAV shows folders with former versions and deleted files. */
   readonly hasHistoryFolders?: boolean | undefined;

@@ -16,7 +16,7 @@ export const driveInfo: Route = {
       keepsDeleted: drive.history.keepsDeleted,
       keepsWrites: drive.keptWrites !== undefined,
       places: drive.places,
-      hiddenPaths: drive.hiddenPaths ?? [],
+      hiddenPaths: drive.hiddenPaths,
       hasAppPasswords: csrfToken !== undefined && user !== undefined && appPasswordsOf(user) !== undefined,
       hasUploadLinks: uploadLinksOf(user, drive) !== undefined,
     }),

@@ -24,7 +24,7 @@ export interface Drive {
 }
 
 /** Folders of a drive that show its past. */
-export interface HistoryFolders {
+interface HistoryFolders {
   /** Whether `path` is one of the folders or lies in one. */
   owns(path: Path): boolean;
   /** The files of the drive without the folders, for searches and reports about all of them. */

@@ -73,7 +73,8 @@ export class PastTree {
 
   /** Whether `path` is one of the two folders or lies in one. */
   owns(path: Path): boolean {
-    return isWithin(path, VERSIONS) || isWithin(path, TRASH);
+    // Asked about every path, and most begin otherwise.
+    return path.startsWith('/.') && (isWithin(path, VERSIONS) || isWithin(path, TRASH));
   }
 
   /** Returns what is at `path`, which is in this tree. */
@@ -81,15 +82,14 @@ export class PastTree {
     const isVersion = isWithin(path, VERSIONS);
     const top = isVersion ? VERSIONS : TRASH;
     const original = relocate(path, top, ROOT);
+    const folder = parentOf(original);
+    const named = (past: Past) => foldName(past.entry.name) === foldName(nameOf(path));
+    // Before the version itself, which the drive does not know.
+    const versions = isVersion ? await this.#versionsIn(folder, signal) : undefined;
+    if (versions) return versions.pasts.find(named);
     const entry = await this.drive.files.stat(original, signal);
     if (entry && (isVersion || entry.kind === 'folder')) return mirrorOf(entry, top);
-    if (entry) return undefined;
-    const folder = parentOf(original);
-    const pasts = isVersion
-      ? (await this.#versionsIn(folder, signal))?.pasts
-      : await this.#deletedFrom(folder, signal);
-    const name = foldName(nameOf(path));
-    return pasts?.find((past) => foldName(past.entry.name) === name);
+    return entry || isVersion ? undefined : (await this.#deletedFrom(folder, signal))?.find(named);
   }
 
   /** Lists a folder of this tree. Throws `not-found`, `not-a-folder`. */
@@ -206,16 +206,15 @@ function extensionOf(name: string): string {
   return dot > 0 && name.length - dot <= EXTENSION_MAX ? name.slice(dot) : '';
 }
 
-/** The time of a deleted file is that of its deletion. */
 function deletedOf({ path, file, deletedMs }: Deleted): Past {
   const shownPath = relocate(path, ROOT, TRASH);
-  if (!file) return { kind: 'deleted-folder', entry: folderAt(shownPath, deletedMs), path };
+  if (!file) return { kind: 'deleted-folder', entry: folderAt(shownPath), path };
   const entry = {
     ...file,
     id: `deleted ${file.rev}`,
     path: shownPath,
     name: nameOf(shownPath),
-    modifiedMs: deletedMs ?? file.modifiedMs,
+    ...(deletedMs !== undefined && { deletedMs }),
   };
   return { kind: 'deleted-file', entry, path, file };
 }

@@ -10,16 +10,21 @@ const FOLDERS_MAX = 500;
 
 /**
  * How long an answer is used, in ms. Changes end it earlier, but the service does not tell when it forgets deleted files, nor
- * davgate while its change feed is down.
+ * anything while the change feed is down.
  */
 const KEPT_MS = 60_000;
 
+interface Answer {
+  readonly since: Instant;
+  /** `undefined` while the service is asked. */
+  trash: Trash | undefined;
+}
+
 /** Remembers what was deleted from folders until something in them changes. */
 export class TrashCache {
-  readonly #known = createLru<{ readonly trash: Trash; readonly since: Instant }>(FOLDERS_MAX);
-  readonly #flights = new SingleFlight<string, Trash>();
-  /** Counts changes, so that an answer from before one is not kept. */
-  #changes = 0;
+  /** By the key of the folder. A change removes an answer also while it is on its way, for those who ask later. */
+  readonly #answers = createLru<Answer>(FOLDERS_MAX);
+  readonly #flights = new SingleFlight<Answer, Trash>();
 
   constructor(
     private readonly drive: Pick<ViewedDrive, 'history' | 'changes'>,
@@ -32,24 +37,26 @@ export class TrashCache {
 
   /** Returns what was deleted from `folder`. Throws `not-found`, `not-a-folder`. */
   async deletedFrom(folder: Path, signal: AbortSignal | undefined): Promise<Trash> {
-    const key = keyOf(folder);
-    const known = this.#known.get(key);
-    if (known && elapsedMs(this.clock, known.since) < KEPT_MS) return known.trash;
-    const changes = this.#changes;
+    const answer = this.#answerFor(keyOf(folder));
+    if (answer.trash) return answer.trash;
     const load = async (stop: AbortSignal): Promise<Trash> => {
-      const since = this.clock.instant();
-      const trash = await this.drive.history.trash(folder, stop);
-      if (changes === this.#changes) this.#known.set(key, { trash, since });
-      return trash;
+      answer.trash = await this.drive.history.trash(folder, stop);
+      return answer.trash;
     };
-    // A request after a change must not get the answer to one before it.
-    return this.#flights.run(`${changes} ${key}`, load, signal);
+    return this.#flights.run(answer, load, signal);
+  }
+
+  #answerFor(key: string): Answer {
+    const known = this.#answers.get(key);
+    if (known && elapsedMs(this.clock, known.since) < KEPT_MS) return known;
+    const answer = { since: this.clock.instant(), trash: undefined };
+    this.#answers.set(key, answer);
+    return answer;
   }
 
   /** Forgets the folder in which something has changed, and the folders at and below that. */
   #forget(changed: string): void {
-    this.#changes += 1;
-    this.#known.delete(parentKeyOf(changed));
-    for (const key of this.#known.keys()) if (isKeyWithin(key, changed)) this.#known.delete(key);
+    this.#answers.delete(parentKeyOf(changed));
+    for (const key of this.#answers.keys()) if (isKeyWithin(key, changed)) this.#answers.delete(key);
   }
 }
