@@ -1,7 +1,13 @@
 import { FileError } from '../../drive/errors.ts';
 import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
-import { ALLOWED_ABOVE, ALLOWED_IN_PAST, ALLOWED_READING, ALLOWED_SOMEWHERE, allowedMethods } from '../errors.ts';
+import {
+  ALLOWED_ABOVE,
+  ALLOWED_IN_PAST,
+  ALLOWED_READING,
+  ALLOWED_SOMEWHERE,
+  allowedMethods,
+} from '../errors.ts';
 import { entryHere } from '../request.ts';
 
 /** The grammars of SEARCH (RFC 5323 §3.2). */
