@@ -20,6 +20,8 @@ export interface FileEntry {
   readonly modifiedMs: number;
   /** Time of the commit at the service (`server_modified`), in ms since 1970. */
   readonly committedMs: number;
+  /** Time of the deletion, in ms since 1970, of a file that the drive shows among the deleted ones. */
+  readonly deletedMs?: number;
 }
 
 /** A folder. The service keeps no times of folders; the drive may add them. */

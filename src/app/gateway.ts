@@ -102,7 +102,8 @@ async function serve(config: Config, { users, served, metrics, log }: Serving): 
   const { drives, embedded, blockCacheBytes, memory, pieces, stateTrouble } = served;
   const gauges = () => [...drives.values()].map((drive) => drive.gauges());
   metrics.watch({ drives: gauges, blockCacheBytes, stateTrouble });
-  const driveOf = userDrives(sharedDrives(config, drives));
+  const { hasHistoryFolders } = config;
+  const driveOf = userDrives(sharedDrives(config, drives), { hasHistoryFolders });
   const look = config.brand ?? OWN_LOOK;
   const webApp = openWebApp(join(PACKAGE_ROOT, 'dist/webapp'), look);
   let server: GatewayServer | undefined;
@@ -153,7 +154,7 @@ async function serve(config: Config, { users, served, metrics, log }: Serving): 
     isLoggingRequests: config.logRequests,
     driveOf,
     ownRoute: handleApi,
-    handle: handleDav,
+    handle: (exchange, { user, drive }) => handleDav(exchange, { user, drive: drive.webdav }),
   });
   return server;
 }

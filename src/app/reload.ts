@@ -22,6 +22,7 @@ const FIXED = {
   redisUrl: 'redis',
   coherence: 'coherence',
   isRedisVolatile: 'redis-volatile',
+  hasHistoryFolders: 'history-folders',
   authUrl: 'auth-url',
   oidc: 'oidc-*',
   brand: 'brand-*',

@@ -1,8 +1,10 @@
 import type { Drive } from '../browser/route.ts';
 import type { FolderGrant, Grant } from '../config/grant.ts';
+import type { Drive as DavDrive } from '../dav/context.ts';
 import { createDriveView } from '../drive/view/drive-view.ts';
 import { FolderRules } from '../drive/view/folder-rules.ts';
 import { FolderSize } from '../drive/view/folder-size.ts';
+import { HistoryFolders } from '../drive/view/history-folders.ts';
 import type { Mount, ViewedDrive } from '../drive/view/mounts.ts';
 import { Quota } from '../drive/view/quota.ts';
 import type { User } from '../http/credentials.ts';
@@ -14,23 +16,52 @@ export interface SharedDrive extends ViewedDrive, Pick<Drive, 'keptWrites'> {
   readonly isReadOnly: boolean;
 }
 
+/** The drive of a user. */
+interface UserDrive extends Drive {
+  /** The drive as WebDAV shows it. */
+  readonly webdav: DavDrive;
+}
+
+interface UserDrivesOptions {
+  readonly clock?: Clock;
+  /** Whether WebDAV shows folders with former versions and deleted files. */
+  readonly hasHistoryFolders?: boolean | undefined;
+}
+
 /**
  * Returns a function that finds the drive of a user; without users, the first one. Users with the same rights get the same
  * object, so that they share its cached answers.
  */
 export function userDrives(
   drives: ReadonlyMap<string, SharedDrive>,
-  clock: Clock = systemClock,
-): (user: User | undefined) => Drive {
+  { clock = systemClock, hasHistoryFolders = false }: UserDrivesOptions = {},
+): (user: User | undefined) => UserDrive {
   const [first = ''] = drives.keys();
   const sizes = new FolderSizes(clock);
-  const known = new Map<string, Drive>();
+  const known = new Map<string, UserDrive>();
   return (user) => {
     const grants = user?.grants ?? [{ drive: first }];
     const key = JSON.stringify(grants);
-    const drive = known.get(key) ?? driveOf(grants, drives, sizes);
+    const found = known.get(key);
+    if (found) return found;
+    const plain = driveOf(grants, drives, sizes);
+    const drive = hasHistoryFolders ? withHistoryFolders(plain, clock) : { ...plain, webdav: plain };
     known.set(key, drive);
     return drive;
+  };
+}
+
+/** Returns `drive` with folders of its past. The web application, which has its own views of them, does not see the folders. */
+export function withHistoryFolders(drive: Drive, clock: Clock): UserDrive {
+  const folders = new HistoryFolders(drive, clock);
+  const isReadOnly = (path: Path) => folders.owns(path) || drive.isReadOnly?.(path) === true;
+  const { files: present } = drive;
+  const historyFolders = { owns: (path: Path) => folders.owns(path), present };
+  return {
+    ...drive,
+    isReadOnly,
+    hiddenPaths: folders.paths,
+    webdav: { ...drive, files: folders.files, isReadOnly, historyFolders },
   };
 }
 

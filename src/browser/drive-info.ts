@@ -2,8 +2,8 @@ import { answerJson, type Route } from './route.ts';
 
 /**
  * `drive`: the user, the token of the session, the provider at which it began, whether a deletion there can be undone, whether
- * writes may wait, whether the user can make app passwords and upload links, and the folders that the user may change or only read, with
- * everything below them.
+ * writes may wait, whether the user can make app passwords and upload links, the folders that the user may change or only read, with
+ * everything below them, and the folders that the application does not show.
  */
 export const driveInfo: Route = {
   method: 'GET',
@@ -16,6 +16,7 @@ export const driveInfo: Route = {
       keepsDeleted: drive.history.keepsDeleted,
       keepsWrites: drive.keptWrites !== undefined,
       places: drive.places,
+      hiddenPaths: drive.hiddenPaths,
       hasAppPasswords: csrfToken !== undefined && user !== undefined && appPasswordsOf(user) !== undefined,
       hasUploadLinks: uploadLinksOf(user, drive) !== undefined,
     }),

@@ -30,7 +30,7 @@ export const version: Route = {
       'Cache-Control': 'no-store',
     };
     const { response } = exchange;
-    for await (const piece of drive.history.read(file, signal)) {
+    for await (const piece of drive.history.read(file, undefined, signal)) {
       // With the first bytes: until then a failure can be answered with its own status.
       if (!response.headersSent) exchange.writeHead(200, headers, file.sizeBytes);
       await exchange.write(piece);

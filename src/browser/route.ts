@@ -51,6 +51,8 @@ export interface Drive {
   readonly name: string;
   /** The folders that the user may change or only read, with everything below them. */
   readonly places: readonly Place[];
+  /** Folders that only WebDAV shows; they are in none of `files`. */
+  readonly hiddenPaths?: readonly Path[];
   readonly files: Files & NameSearch & Thumbnails;
   readonly history: History;
   readonly state: RequestState;

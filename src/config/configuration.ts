@@ -51,6 +51,8 @@ export interface Config {
   readonly writeMode: 'through' | 'back';
   /** The files that have checksums: see `--checksums`. `undefined`: `given`. */
   readonly checksums?: 'given' | 'all' | undefined;
+  /** Whether WebDAV shows folders with former versions and deleted files. */
+  readonly hasHistoryFolders?: boolean;
   /** The Redis with the state that several gateways share; `undefined`: the state is in the data directory. */
   readonly redisUrl: string | undefined;
   /** Whether gateways on one Redis show each other's changes at once. The default is `strict`. */
@@ -107,6 +109,7 @@ export function resolveConfig(
       resolve(settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot)),
     writeMode: () => writeModeOf(settings),
     checksums: () => oneOf<'given' | 'all'>(settings.get('checksums'), ['given', 'all']),
+    hasHistoryFolders: () => isOn(settings.get('history-folders')),
     redisUrl: () => redisUrlOf(settings.get('redis')),
     coherence: () => oneOf<'strict' | 'feed'>(settings.get('coherence'), ['strict', 'feed']),
     isRedisVolatile: () => isOn(settings.get('redis-volatile')),

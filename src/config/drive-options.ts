@@ -22,6 +22,11 @@ export const DRIVE_OPTIONS = [
     help: 'files that desktop systems leave in folders (.DS_Store, ._*, Thumbs.db and the like): keep them beside the drive and refuse large ones, drop the large ones and say that they are stored, or send them to the service as any other file',
   },
   {
+    name: 'history-folders',
+    variable: 'DAVGATE_HISTORY_FOLDERS',
+    help: 'read-only folders /.versions and /.trash, from which WebDAV clients restore older versions and deleted files',
+  },
+  {
     name: 'read-only',
     variable: 'DAVGATE_READ_ONLY',
     help: 'clients can read everything and change nothing',

@@ -11,6 +11,8 @@ import type { XmlReader } from './xml/xml-reader.ts';
 /** A drive as the protocol sees it. */
 export interface Drive {
   readonly files: Files;
+  /** The folders of former versions and of deleted files in `files`, where `isReadOnly` is true. Absent without them. */
+  readonly historyFolders?: HistoryFolders | undefined;
   /** `undefined`: the drive cannot tell what has changed since an earlier moment. */
   readonly changeLog?: ChangeLog | undefined;
   readonly state: RequestState;
@@ -20,6 +22,19 @@ export interface Drive {
   readonly isReadOnly?: ((path: Path) => boolean) | undefined;
   /** The folders in which the rights of the user change. Absent if the user may change everything. */
   readonly places?: readonly { readonly isReadOnly: boolean }[];
+}
+
+/** Folders of a drive that show its past. */
+interface HistoryFolders {
+  /** Whether `path` is one of the folders or lies in one. */
+  owns(path: Path): boolean;
+  /** The files of the drive without the folders, for searches and reports about all of them. */
+  readonly present: Files;
+}
+
+/** Returns the files that are there now, without the folders that show the past. */
+export function presentFiles({ files, historyFolders }: Drive): Files {
+  return historyFolders?.present ?? files;
 }
 
 /** The user that a request was admitted for, and the drive as this user sees it. */

@@ -43,6 +43,9 @@ export function requireWritable(
 /** `Allow` for a read-only user. */
 export const ALLOWED_READING = 'OPTIONS, GET, HEAD, PROPFIND, REPORT, SEARCH';
 
+/** `Allow` in the folders of versions and deleted files, which are read, and copied to restore. */
+export const ALLOWED_IN_PAST = 'OPTIONS, GET, HEAD, PROPFIND, COPY';
+
 const ALLOWED_ALWAYS = 'OPTIONS, LOCK';
 const ALLOWED_ON_FILE = `${ALLOWED_ALWAYS}, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK, SEARCH, PUT, PATCH`;
 const ALLOWED_ON_FOLDER = `${ALLOWED_ALWAYS}, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK, REPORT, SEARCH`;

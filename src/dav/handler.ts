@@ -131,14 +131,26 @@ function createMethods(
  */
 function refuseReadOnly(
   exchange: Exchange,
-  { isReadOnly }: Drive,
+  { isReadOnly, historyFolders }: Drive,
   changes: MethodEntry['changes'],
   path: Path,
 ): void {
   if (!isReadOnly) return;
   const { statusWhenReadOnly } = clientOf(exchange.request);
-  for (const place of changes)
-    requireWritable(isReadOnly, place === 'path' ? path : destinationOf(exchange).path, statusWhenReadOnly);
+  for (const place of changes) {
+    const changed = place === 'path' ? path : destinationOf(exchange).path;
+    if (historyFolders?.owns(changed)) throw pastIsReadOnly(changed, statusWhenReadOnly);
+    requireWritable(isReadOnly, changed, statusWhenReadOnly);
+  }
+}
+
+/** The precondition is that of RFC 3744 §7.1.1. */
+function pastIsReadOnly(path: Path, status: number): DavError {
+  return new DavError(
+    status,
+    `${path} shows what was there before and cannot be changed; copy it to another place to restore it`,
+    { precondition: 'need-privileges' },
+  );
 }
 
 function methodOf(methods: ReadonlyMap<string, MethodEntry>, { method = '' }: IncomingMessage): MethodEntry {

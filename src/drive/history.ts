@@ -1,5 +1,6 @@
 import type { FileEntry } from '../api/remote.ts';
 import type { Path } from '../util/path.ts';
+import type { ByteRange } from '../util/ranges.ts';
 
 /** The versions of a file. */
 export interface Versions {
@@ -37,11 +38,14 @@ export interface History {
   versions(path: Path, signal?: AbortSignal): Promise<Versions>;
   /** Returns one of `versions`. Throws `not-found` when there is no such version. */
   version(path: Path, rev: string, signal?: AbortSignal): Promise<FileEntry>;
-  /** Reads all bytes of a version, as `Files.read` does. */
-  read(file: FileEntry, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Reads the bytes of a version, or of a deleted file, as `Files.read` does. */
+  read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** Makes the content of an old version current again. Throws `not-found`, and `exists` for a folder. */
   restore(path: Path, rev: string): Promise<FileEntry>;
-  /** Returns what was deleted from a folder. Throws `not-found`, `not-a-folder`. */
+  /**
+   * Returns what was deleted from a folder, which may be deleted itself. Costs one or two calls for each deleted name. Throws
+   * `not-found`, `not-a-folder`.
+   */
   trash(folder: Path, signal?: AbortSignal): Promise<Trash>;
   /**
    * Brings back what was deleted at `path`: a file in its last version, or a folder with all files that were deleted with

@@ -1,5 +1,5 @@
 import { addressOf, join, nameOf, parentOf } from './paths.ts';
-import { fetchSignedIn, SignedOut } from './session.ts';
+import { driveInfo, fetchSignedIn, SignedOut } from './session.ts';
 
 /** A file or folder as the drive last described it. */
 export interface Item {
@@ -35,10 +35,16 @@ let listed: { readonly folder: string; readonly text: string; readonly items: re
 
 /** Returns the children of a folder, as the same object while they are the same. Throws `DavFailure`. */
 export async function list(folder: string, signal?: AbortSignal): Promise<readonly Item[]> {
-  const text = await propfind(addressOf(folder, 'folder'), '1', signal);
+  const [text, hidden] = await Promise.all([
+    propfind(addressOf(folder, 'folder'), '1', signal),
+    driveInfo().then(
+      ({ hiddenPaths }) => new Set(hiddenPaths),
+      () => new Set<string>(),
+    ),
+  ]);
   if (listed?.folder === folder && listed.text === text) return listed.items;
   const [, ...children] = responsesIn(text);
-  const items = children.map((response) => itemOf(response, folder));
+  const items = children.map((response) => itemOf(response, folder)).filter(({ path }) => !hidden.has(path));
   listed = { folder, text, items };
   return items;
 }

@@ -19,6 +19,8 @@ export interface DriveInfo {
   readonly hasUploadLinks: boolean;
   /** The folders below which the user may change everything, or only read. */
   readonly places: readonly Place[];
+  /** Folders that are only for other programs: this one has its own views of versions and trash. */
+  readonly hiddenPaths?: readonly string[];
 }
 
 /** A folder, and whether it is read-only for the user. */

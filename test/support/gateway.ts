@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { createRemote, type RemoteOptions } from '../../src/api/client.ts';
 import type { HttpTimeouts } from '../../src/api/http.ts';
-import { userDrives } from '../../src/app/user-drives.ts';
+import { userDrives, withHistoryFolders } from '../../src/app/user-drives.ts';
 import { createBrowserHandler } from '../../src/browser/handler.ts';
 import type { FolderGrant, Grant } from '../../src/config/grant.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
@@ -82,6 +82,8 @@ export interface GatewayOptions {
   readonly timeouts?: HttpTimeouts;
   /** Whether the user may only read. */
   readonly isReadOnly?: boolean;
+  /** Whether WebDAV shows former versions and deleted files, as with `--history-folders`. */
+  readonly hasHistoryFolders?: boolean;
   /**
    * The users who see something else than the whole drive, by the name in the header `x-test-user`. The drive of each mount
    * is that of the gateway.
@@ -145,23 +147,26 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     ...(staleMs !== undefined && { staleMs }),
     ...(journals && { journal: await journals.drive('d') }),
   });
+  const { hasHistoryFolders = false } = options;
+  const plain = {
+    ...{
+      name: 'd',
+      files,
+      history: files.history,
+      state: files.state,
+      changes: files.changes,
+      changeLog: files.changeLog,
+      catchUp: files.catchUp,
+    },
+    places: [{ path: ROOT, isReadOnly: options.isReadOnly ?? false }],
+    ...(options.isReadOnly && { isReadOnly: () => true }),
+  };
   const access = {
     user: undefined,
-    drive: {
-      ...{
-        name: 'd',
-        files,
-        history: files.history,
-        state: files.state,
-        changes: files.changes,
-        changeLog: files.changeLog,
-        catchUp: files.catchUp,
-      },
-      places: [{ path: ROOT, isReadOnly: options.isReadOnly ?? false }],
-      ...(options.isReadOnly && { isReadOnly: () => true }),
-    },
+    drive: hasHistoryFolders ? withHistoryFolders(plain, clock) : { ...plain, webdav: plain },
   };
-  const driveOf = userDrives(new Map([['d', { ...access.drive, isReadOnly: false }]]), clock);
+  const shared = new Map([['d', { ...plain, isReadOnly: false }]]);
+  const driveOf = userDrives(shared, { clock, hasHistoryFolders });
   const views = new Map(
     Object.entries(options.views ?? {}).map(([user, mounts]) => [
       user,
@@ -179,7 +184,10 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     driveOf: () => undefined,
     log,
     ownRoute: (exchange, _, closing) => handleApi(exchange, accessOf(exchange.request), closing),
-    handle: (exchange) => handleDav(exchange, accessOf(exchange.request)),
+    handle: (exchange) => {
+      const { user, drive: shown } = accessOf(exchange.request);
+      return handleDav(exchange, { user, drive: shown.webdav });
+    },
   });
   return {
     url: `http://127.0.0.1:${listener.port}`,

@@ -1,7 +1,13 @@
 import { FileError } from '../../drive/errors.ts';
 import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
-import { ALLOWED_ABOVE, ALLOWED_READING, ALLOWED_SOMEWHERE, allowedMethods } from '../errors.ts';
+import {
+  ALLOWED_ABOVE,
+  ALLOWED_IN_PAST,
+  ALLOWED_READING,
+  ALLOWED_SOMEWHERE,
+  allowedMethods,
+} from '../errors.ts';
 import { entryHere } from '../request.ts';
 
 /** The grammars of SEARCH (RFC 5323 §3.2). */
@@ -16,7 +22,8 @@ export async function options(context: Context): Promise<void> {
   if (drive.isReadOnly?.(path)) {
     // Without class 2, the locks, Finder mounts a drive read-only.
     const DAV = clientOf(request).readOnlySign === 'no locks' ? '1, 3' : '1, 2, 3';
-    const headers = { DAV, 'Accept-Ranges': 'bytes', DASL, Allow: ALLOWED_READING };
+    const Allow = drive.historyFolders?.owns(path) ? ALLOWED_IN_PAST : ALLOWED_READING;
+    const headers = { DAV, 'Accept-Ranges': 'bytes', DASL, Allow };
     return exchange.answer({ status: 200, headers, body: undefined });
   }
   const headers = {

@@ -66,6 +66,8 @@ async function propfind(context: Context, memory: Memory): Promise<void> {
   const selection = await selectionOf(context, memory);
   const { above } = context.exchange;
   if (above !== undefined) return answerAbove(context, above, selection, depth);
+  if (depth === 'infinity' && context.drive.historyFolders?.owns(context.path))
+    throw infiniteDepth('send Depth 0 or 1: folders of versions and deleted files are listed one by one');
   if (depth !== wanted) return answerMembers(context, memory, selection, depth);
   const listing = depth === '1' && context.hasTrailingSlash ? await listingHere(context) : undefined;
   if (listing) return answerListing(context, memory, selection, listing);
@@ -89,10 +91,7 @@ async function answerAbove(
   selection: PropertySelection,
   depth: Depth,
 ): Promise<void> {
-  if (depth === 'infinity')
-    throw new DavError(403, `send Depth 0 or 1: the drive is at ${exchange.prefix}/`, {
-      precondition: 'propfind-finite-depth',
-    });
+  if (depth === 'infinity') throw infiniteDepth(`send Depth 0 or 1: the drive is at ${exchange.prefix}/`);
   const [next] = exchange.prefix.slice(above.length + 1).split('/');
   const rows = [above, `${above}/${next}`].map((folder) => {
     const { path } = parseResourceUrl(folder);
@@ -100,6 +99,10 @@ async function answerAbove(
     return resourceRow({ selection, state: NO_LIVE_STATE }, `${folder}/`, entry, NO_DEAD);
   });
   await answerMultistatus(exchange, depth === '0' ? rows.slice(0, 1) : rows);
+}
+
+function infiniteDepth(message: string): DavError {
+  return new DavError(403, message, { precondition: 'propfind-finite-depth' });
 }
 
 async function selectionOf(

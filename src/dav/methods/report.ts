@@ -3,10 +3,10 @@ import { namesOf, type Path } from '../../util/path.ts';
 import { joined, responseXml, sendMultistatus, statusLine } from '../answers/multistatus.ts';
 import { deadPropertiesOf, liveStateOf, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
 import { clientOf } from '../clients.ts';
-import type { Context } from '../context.ts';
+import { type Context, presentFiles } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
-import { depthOf, encodeSegment, entryHere, requestHref } from '../request.ts';
+import { depthOf, encodeSegment, requestHref } from '../request.ts';
 import { invalidToken, type SyncPage, type SyncRow, syncPage } from '../sync/sync-page.ts';
 import { type SyncLevel, type SyncState, syncStateIn, syncTokenOf } from '../sync/sync-token.ts';
 import { davChild, isDav, textOf, type XmlElement } from '../xml/xml-element.ts';
@@ -41,11 +41,12 @@ export async function report(context: Context): Promise<void> {
     );
   depthOf(request.headers, ['0'], '0');
   const wanted = parseSyncCollection(root);
-  const folder = await entryHere(context);
+  const files = presentFiles(drive);
+  const folder = files.known(path) ?? (await files.stat(path, exchange.signal));
   if (!folder) throw new DavError(404, `${path} does not exist`);
   if (folder.kind === 'file') throw unsupportedReport(`${path} is a file; only folders can be followed`);
   if (!drive.changeLog) throw unsupportedReport('this drive cannot be followed');
-  const synced = { files: drive.files, log: drive.changeLog, folder, signal: exchange.signal };
+  const synced = { files, log: drive.changeLog, folder, signal: exchange.signal };
   const page = await syncPage(synced, stateFor(folder, wanted), wanted);
   await answerPage(context, folder, wanted, page);
 }

@@ -4,7 +4,7 @@ import type { DeadProperty } from '../../state/properties.ts';
 import { joined, responseXml, sendMultistatus, statusLine } from '../answers/multistatus.ts';
 import { deadPropertiesOf, liveStateOf, NO_DEAD, resourceRow } from '../answers/propfind-rows.ts';
 import { clientOf } from '../clients.ts';
-import type { Context } from '../context.ts';
+import { type Context, presentFiles } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
 import { hrefOf, parseResourceUrl } from '../request.ts';
@@ -132,7 +132,7 @@ async function* entriesIn(
   { drive, path, exchange }: Context,
   { href, depth }: BasicSearch['scope'],
 ): AsyncGenerator<readonly Entry[]> {
-  const { files } = drive;
+  const files = presentFiles(drive);
   const { signal } = exchange;
   const top = files.known(path) ?? (await files.stat(path, signal));
   if (!top) throw invalidScope(href);

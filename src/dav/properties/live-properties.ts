@@ -148,6 +148,9 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   named(DAVGATE_NAMESPACE, 'revision', (entry) =>
     entry.kind === 'file' ? escapeText(entry.rev) : undefined,
   ),
+  named(DAVGATE_NAMESPACE, 'deleted', (entry) =>
+    entry.kind === 'file' ? isoTime(entry.deletedMs) : undefined,
+  ),
   named(DAVGATE_NAMESPACE, 'shared-link', sharedLink, { hidden: true, needs: 'link' }),
 ];
 
@@ -196,9 +199,16 @@ function seconds(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : `${Math.floor(ms / 1000)}`;
 }
 
-/** Returns the earliest known time of the content, because the service keeps no creation time. */
+/**
+ * Returns the earliest known time of the content, because the service keeps no creation time. A deleted file was created among
+ * the deleted ones when it was deleted: clients that copy it keep its modification time, and show this one.
+ */
 function creationDate(entry: Entry): string | undefined {
-  const ms = entry.kind === 'file' ? Math.min(entry.modifiedMs, entry.committedMs) : entry.modifiedMs;
+  if (entry.kind === 'folder') return isoTime(entry.modifiedMs);
+  return isoTime(entry.deletedMs ?? Math.min(entry.modifiedMs, entry.committedMs));
+}
+
+function isoTime(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
 

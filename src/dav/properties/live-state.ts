@@ -3,7 +3,7 @@ import type { Entry, SharedLink } from '../../drive/files.ts';
 import type { Lock } from '../../state/locks.ts';
 import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { clientOf } from '../clients.ts';
-import type { Context } from '../context.ts';
+import { type Context, presentFiles } from '../context.ts';
 import { statusOf } from '../failures.ts';
 import { hrefOf } from '../request.ts';
 import { tokenNow } from '../sync/sync-page.ts';
@@ -99,8 +99,9 @@ async function tokenOf(
 ): Promise<string | UnavailableProperty | undefined> {
   if (request.headers['depth'] !== '0') return TOKEN_ALONE;
   const [folder] = entries ?? [];
-  if (!drive.changeLog || folder?.kind !== 'folder') return undefined;
-  return tokenNow({ files: drive.files, log: drive.changeLog, folder, signal: exchange.signal });
+  if (!drive.changeLog || folder?.kind !== 'folder' || drive.historyFolders?.owns(folder.path))
+    return undefined;
+  return tokenNow({ files: presentFiles(drive), log: drive.changeLog, folder, signal: exchange.signal });
 }
 
 async function linksOf(

@@ -34,7 +34,7 @@ export function createJournaledHistory({ base, pending, sender, turns }: Journal
       return base.versions(path, signal);
     },
     version: (path, rev, signal) => base.version(path, rev, signal),
-    read: (file, signal) => base.read(file, signal),
+    read: (file, range, signal) => base.read(file, range, signal),
     restore: (path, rev) => afterLanding(path, () => base.restore(path, rev)),
     async trash(folder, signal) {
       const { items, leftOut } = await base.trash(folder, signal);

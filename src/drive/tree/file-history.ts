@@ -1,7 +1,8 @@
 import PQueue from 'p-queue';
 import { isApiFailure } from '../../api/errors.ts';
 import type { FileEntry, Remote } from '../../api/remote.ts';
-import { isWithin, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import { isWithin, keyOf, nameOf, namesOf, type Path, parentOf, pathOf, ROOT } from '../../util/path.ts';
+import type { ByteRange } from '../../util/ranges.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import { placedIn } from '../cache/tree-cache.ts';
 import type { ContentReader } from '../content/content-reader.ts';
@@ -94,8 +95,8 @@ export class FileHistory implements History {
     return found;
   }
 
-  async *read(file: FileEntry, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    if (file.sizeBytes > 0) yield* this.deps.content.read(file, undefined, signal);
+  async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    if (file.sizeBytes > 0) yield* this.deps.content.read(file, range, signal);
   }
 
   async restore(path: Path, rev: string): Promise<FileEntry> {
@@ -106,19 +107,21 @@ export class FileHistory implements History {
 
   async trash(folder: Path, signal?: AbortSignal): Promise<Trash> {
     const { reader, localFiles } = this.deps;
-    // First what is there: a name that is created meanwhile is then missing in both, and in neither twice.
-    const { children } = await reader.list(folder, signal);
-    const present = new Set(children.map((child) => keyOf(child.path)));
-    const deleted = await this.#deletedIn(folder, { recursive: false }, signal);
-    const paths = deleted
-      .filter((path) => !present.has(keyOf(path)))
-      .filter((path) => !isWaiting(nameOf(path)) && !localFiles.owns(path))
-      .sort();
+    const isThere = (await reader.stat(folder, signal)) !== undefined;
+    const [listed, pagesMax] = isThere
+      ? [folder, PAGES_MAX]
+      : [parentOf(await this.#highestMissing(folder)), Number.POSITIVE_INFINITY];
     let all: Promise<readonly Path[]> | undefined;
     const below = () => {
-      all ??= this.#deletedIn(folder, { recursive: true, pagesMax: PAGES_MAX }, signal);
+      all ??= this.#deletedIn(listed, { recursive: true, pagesMax }, signal);
       return all;
     };
+    const deleted = isThere
+      ? await this.#goneFrom(folder, signal)
+      : membersOf(folder, await this.#deletedBelow(folder, below, signal));
+    if (deleted.length === 0 && !isThere && (await this.#lastAt(folder, signal)).kind !== 'folder')
+      throw new FileError('not-found', `${folder} is not there`);
+    const paths = deleted.filter((path) => !isWaiting(nameOf(path)) && !localFiles.owns(path)).sort();
     const described = await eachOf(paths.slice(0, TRASH_MAX), async (path): Promise<Deleted[]> => {
       const last = await this.#lastAt(path, signal);
       if (last.kind === 'none') return [];
@@ -128,6 +131,15 @@ export class FileHistory implements History {
       return [{ path, file, ...(deletedMs !== undefined && { deletedMs }) }];
     });
     return { items: described.flat(), leftOut: Math.max(0, paths.length - TRASH_MAX) };
+  }
+
+  /** Returns the paths in a folder that had an entry once and have none now, also none that only davgate knows. */
+  async #goneFrom(folder: Path, signal: AbortSignal | undefined): Promise<readonly Path[]> {
+    // First what is there: a name that is created meanwhile is then missing in both, and in neither twice.
+    const { children } = await this.deps.reader.list(folder, signal);
+    const present = new Set(children.map((child) => keyOf(child.path)));
+    const deleted = await this.#deletedIn(folder, { recursive: false }, signal);
+    return deleted.filter((path) => !present.has(keyOf(path)));
   }
 
   async undelete(path: Path): Promise<void> {
@@ -310,6 +322,13 @@ function merged(here: readonly FileEntry[], before: readonly FileEntry[]): reado
   const others = before.filter((file) => !revs.has(file.rev) && !states.has(stateOf(file)));
   // Times are whole seconds: the sort keeps the order of equal ones.
   return [...here, ...others].sort((one, other) => other.committedMs - one.committedMs);
+}
+
+/** Returns the paths directly in `folder` that lead to `below`, or are among them. */
+function membersOf(folder: Path, below: readonly Path[]): readonly Path[] {
+  const depth = namesOf(folder).length + 1;
+  const members = below.map((path) => pathOf(namesOf(path).slice(0, depth)));
+  return [...new Map(members.map((path) => [keyOf(path), path])).values()];
 }
 
 function nothingAt(path: Path): FileError {

@@ -128,7 +128,7 @@ export function createTree(deps: TreeDeps): Tree {
       keepsDeleted: history.keepsDeleted,
       versions: (path, signal) => named(path, () => history.versions(path, signal)),
       version: (path, rev, signal) => named(path, () => history.version(path, rev, signal)),
-      read: (file, signal) => namedAll(file.path, history.read(file, signal)),
+      read: (file, range, signal) => namedAll(file.path, history.read(file, range, signal)),
       restore: (path, rev) => change(path, () => history.restore(path, rev)),
       trash: (folder, signal) =>
         named(folder, async () => {

@@ -2,7 +2,7 @@ import type { RequestState } from '../../state/state.ts';
 import { isWithin, type Path } from '../../util/path.ts';
 import type { Changes, DriveChange } from '../changes.ts';
 import type { ChangeLog, Files, NameSearch, Thumbnails } from '../files.ts';
-import type { History } from '../history.ts';
+import type { Deleted, History } from '../history.ts';
 import { type Mount, type MountedRoot, Mounts } from './mounts.ts';
 import { viewChangeLog } from './view-change-log.ts';
 import { viewFiles } from './view-files.ts';
@@ -89,9 +89,9 @@ function viewHistory(mounts: Mounts): History {
       const { mount, path: inner } = mounts.place(path);
       return mount.shownAt(await mount.history.version(inner, rev, signal), path);
     },
-    read(file, signal) {
+    read(file, range, signal) {
       const { mount, file: original } = mounts.original(file);
-      return mount.history.read(original, signal);
+      return mount.history.read(original, range, signal);
     },
     async restore(path, rev) {
       const { mount, path: inner } = mounts.place(path);
@@ -102,7 +102,10 @@ function viewHistory(mounts: Mounts): History {
       if (!place) return { items: [], leftOut: 0 };
       const { mount, path } = place;
       const { items, leftOut } = await mount.history.trash(path, signal);
-      const shown = items.map((item) => ({ ...item, path: mount.outer(item.path) ?? mount.at }));
+      const shown = items.map((item): Deleted => {
+        const outer = mount.outer(item.path) ?? mount.at;
+        return { ...item, path: outer, file: item.file && mount.shownAt(item.file, outer) };
+      });
       return { items: shown, leftOut };
     },
     async undelete(path) {

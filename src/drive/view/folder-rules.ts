@@ -173,7 +173,7 @@ function ruledHistory(history: History, rights: FolderRights): History {
       requireShown(path);
       return history.version(path, rev, signal);
     },
-    read: (file, signal) => history.read(file, signal),
+    read: (file, range, signal) => history.read(file, range, signal),
     async restore(path, rev) {
       requireShown(path, `the storage service has no such version of ${path}`);
       requireOwn(path);

@@ -53,12 +53,13 @@ describe('versions', () => {
     const empty = remote.putFile(at('/a'), '');
     const first = await drive.put(at('/a'), 'first');
     await drive.put(at('/a'), 'second');
-    for (const { rev, text } of [
-      { rev: first.rev, text: 'first' },
-      { rev: empty.rev, text: '' },
+    for (const { rev, range, text } of [
+      { rev: first.rev, range: undefined, text: 'first' },
+      { rev: first.rev, range: { start: 1, end: 3 }, text: 'ir' },
+      { rev: empty.rev, range: undefined, text: '' },
     ]) {
       const version = await history().version(at('/a'), rev);
-      const bytes = await joined(history().read(version, new AbortController().signal));
+      const bytes = await joined(history().read(version, range, new AbortController().signal));
       expect(bytes.toString()).toBe(text);
     }
   });
@@ -143,6 +144,18 @@ describe('the trash', () => {
     await drive.files.move(at('/new'), at('/old'), { overwrite: true });
     expect(remote.trash).toHaveLength(1);
     expect(await trashed('/')).toEqual([]);
+  });
+
+  test('the trash of a deleted folder has its files and folders, also deeper ones and those of an empty folder', async () => {
+    for (const folder of ['/f', '/f/in', '/f/in/deep', '/f/empty'])
+      await drive.files.createFolder(at(folder));
+    for (const path of ['/f/a', '/f/in/deep/b']) await drive.put(at(path), path);
+    await remove('/f');
+    expect(await trashed('/')).toEqual(['/f/']);
+    expect(await trashed('/f')).toEqual(['/f/a', '/f/empty/', '/f/in/']);
+    expect(await trashed('/f/in')).toEqual(['/f/in/deep/']);
+    expect(await trashed('/f/in/deep')).toEqual(['/f/in/deep/b']);
+    expect(await trashed('/f/empty')).toEqual([]);
   });
 
   test('the trash of a missing folder, and of a file, is refused', async () => {
