@@ -60,13 +60,19 @@ ${OPERATION_NAMES.map((operation) => `- ${operation}: ${OPERATIONS[operation]}`)
 
 ## What these programs do otherwise than you may expect
 
-- davix 0.8.4: \`--userlogin\` does not work over \`http://\`, nor with other servers; \`--header "Authorization: Basic …"\` does. \`davix-mv\` ends
-  with 255 when it has moved the file, and prints nothing; it prints a message when it has not.
+- davix 0.8.4: \`--userlogin\` does not work over \`http://\`, nor with other servers; \`--header "Authorization: Basic …"\` does.
+  \`davix-mv\` ends with 255 when it has moved the file, and prints nothing; it prints a message when it has not.
 - gvfs: \`gio mkdir -p\` makes only the last folder of a path. \`gio list\` needs \`--hidden\` to show names with a dot at the beginning.
 - lftp lists folders by their HTML pages. Leave \`http:use-propfind\` at \`no\`: with it lftp 4.9 sends a broken PROPPATCH after each
   upload. Modification times are kept without it.
 - npm \`webdav\`: \`getQuota()\` returns \`null\`, because it asks for no property by name (RFC 4331 §3); pass the properties as \`data\`.
-- davfs2: SQLite and git work on a mount, at a few commits a second; see [Mount on Linux](mount/linux.md#davfs2).
+
+## Programs on a drive
+
+Tests also show that these work: git (push, clone and \`fsck\` of a bare repository) and SQLite on a davfs2 mount, random reads,
+writes and truncations of one file on an rclone mount with \`--vfs-cache-mode writes\`, restic through rclone (backup, prune,
+\`check --read-data\`, restore), and duplicity with \`webdav://\` (backup, increment, verify, restore). SQLite waits for several
+uploads at each commit on a davfs2 mount, so keep busy databases elsewhere.
 `;
   await expect(text).toMatchFileSnapshot('../../docs/compatibility.md');
 });
