@@ -15,20 +15,18 @@ interface Mount {
   unmount(): Promise<void>;
 }
 
-/** Changes files in one mount; resolves when the other shows each change. */
-async function seeChanges(here: string, there: string): Promise<void> {
-  const [mine, theirs] = [(name: string) => join(here, name), (name: string) => join(there, name)];
-  await mkdir(mine('folder'));
-  await writeFile(mine('folder/made'), 'made here');
-  await eventually(async () => expect(await readFile(theirs('folder/made'), 'utf8')).toBe('made here'));
-  await writeFile(theirs('folder/made'), 'changed in the other mount');
-  await eventually(async () =>
-    expect(await readFile(mine('folder/made'), 'utf8')).toBe('changed in the other mount'),
-  );
-  await rename(mine('folder/made'), mine('folder/renamed'));
-  await eventually(async () => expect(await readdir(theirs('folder'))).toEqual(['renamed']));
-  await rm(theirs('folder/renamed'));
-  await eventually(async () => expect(await readdir(mine('folder'))).toEqual([]));
+/** Changes files in a new folder of one mount; resolves when the other has shown each change. */
+async function seeChanges(here: string, there: string, folder: string): Promise<void> {
+  const [mine, theirs] = [join(here, folder), join(there, folder)];
+  await mkdir(mine);
+  for (const text of ['made', 'changed in the same mount']) {
+    await writeFile(join(mine, 'made'), text);
+    await eventually(async () => expect(await readFile(join(theirs, 'made'), 'utf8')).toBe(text));
+  }
+  await rename(join(mine, 'made'), join(mine, 'renamed'));
+  await eventually(async () => expect(await readdir(theirs)).toEqual(['renamed']));
+  await rm(join(mine, 'renamed'));
+  await eventually(async () => expect(await readdir(theirs)).toEqual([]));
 }
 
 /** Writes files of their own in both mounts at the same time; resolves when davgate has all of them. */
@@ -59,7 +57,8 @@ describe('two davfs2 mounts of one drive', () => {
     'each davfs2 mount shows what the other makes, changes, renames and removes',
     shows('davfs2', 'two at once'),
     async () => {
-      await seeChanges(mounts[0].path, mounts[1].path);
+      await seeChanges(mounts[0].path, mounts[1].path, 'of one');
+      await seeChanges(mounts[1].path, mounts[0].path, 'of the other');
       await writeAtOnce(folder, [mounts[0].path, mounts[1].path]);
     },
   );
@@ -111,7 +110,9 @@ describe('two rclone mounts of one drive', () => {
     shows('rclone', 'two at once'),
     async () => {
       const paths = mounts.map(({ path }) => path);
-      await seeChanges(paths[0] ?? '', paths[1] ?? '');
+      const [one = '', other = ''] = paths;
+      await seeChanges(one, other, 'of one');
+      await seeChanges(other, one, 'of the other');
       await writeAtOnce(folder, paths);
     },
   );

@@ -65,6 +65,7 @@ ${OPERATION_NAMES.map((operation) => `- ${operation}: ${OPERATIONS[operation]}`)
 - gvfs: \`gio mkdir -p\` makes only the last folder of a path. \`gio list\` needs \`--hidden\` to show names with a dot at the beginning.
 - lftp lists folders by their HTML pages. Leave \`http:use-propfind\` at \`no\`: with it lftp 4.9 sends a broken PROPPATCH after each
   upload. Modification times are kept without it.
+- rclone: a mount shows what others change after \`--dir-cache-time\`, but up to a minute late for a file that it has written itself.
 - npm \`webdav\`: \`getQuota()\` returns \`null\`, because it asks for no property by name (RFC 4331 §3); pass the properties as \`data\`.
 
 ## Programs on a drive
