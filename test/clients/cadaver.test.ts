@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { succeed } from '../support/command.ts';
+import { shows } from '../support/compatibility.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 
 let program: Program;
@@ -30,49 +31,61 @@ async function cadaver(...lines: string[]): Promise<string> {
   return output;
 }
 
-test('cadaver puts a file, gets it back byte for byte and lists it with its size', async () => {
-  const content = pseudoRandomBytes(100_000, 3);
-  await writeFile(join(local.path, 'up.bin'), content);
-  const output = await cadaver('put up.bin "a file.bin"', 'get "a file.bin" down.bin', 'ls');
-  expect(output).not.toMatch(/failed|error/i);
-  expect((await readFile(join(local.path, 'down.bin'))).equals(content)).toBe(true);
-  expect(output).toMatch(/a file\.bin\s+100000/);
-});
+test(
+  'cadaver puts a file, gets it back byte for byte and lists it with its size',
+  shows('cadaver', 'list', 'read', 'write'),
+  async () => {
+    const content = pseudoRandomBytes(100_000, 3);
+    await writeFile(join(local.path, 'up.bin'), content);
+    const output = await cadaver('put up.bin "a file.bin"', 'get "a file.bin" down.bin', 'ls');
+    expect(output).not.toMatch(/failed|error/i);
+    expect((await readFile(join(local.path, 'down.bin'))).equals(content)).toBe(true);
+    expect(output).toMatch(/a file\.bin\s+100000/);
+  },
+);
 
-test('cadaver makes a folder, copies, moves and deletes files, and removes the folder', async () => {
-  const output = await cadaver(
-    'mkcol folder',
-    'copy "a file.bin" folder/copy.bin',
-    'move folder/copy.bin folder/moved.bin',
-    'get folder/moved.bin again.bin',
-    'delete "a file.bin"',
-    'rmcol folder',
-    'ls',
-  );
-  expect(output).not.toMatch(/failed|error/i);
-  expect((await readFile(join(local.path, 'again.bin'))).length).toBe(100_000);
-  expect(output).toMatch(/collection is empty/);
-});
+test(
+  'cadaver makes a folder, copies, moves and deletes files, and removes the folder',
+  shows('cadaver', 'rename', 'move', 'copy', 'delete'),
+  async () => {
+    const output = await cadaver(
+      'mkcol folder',
+      'copy "a file.bin" folder/copy.bin',
+      'move folder/copy.bin folder/moved.bin',
+      'get folder/moved.bin again.bin',
+      'delete "a file.bin"',
+      'rmcol folder',
+      'ls',
+    );
+    expect(output).not.toMatch(/failed|error/i);
+    expect((await readFile(join(local.path, 'again.bin'))).length).toBe(100_000);
+    expect(output).toMatch(/collection is empty/);
+  },
+);
 
-test('cadaver locks a file, finds its lock, puts the file and unlocks it', async () => {
-  await writeFile(join(local.path, 'locked.txt'), 'text');
-  const output = await cadaver(
-    'put locked.txt',
-    'lock locked.txt',
-    'showlocks',
-    'discover locked.txt',
-    'put locked.txt',
-    'unlock locked.txt',
-    'discover locked.txt',
-  );
-  expect(output).toMatch(/Locking `locked\.txt': succeeded/);
-  expect(output).toMatch(/Discovering locks on `locked\.txt':\nLock token <urn:uuid:[^>]+>/);
-  expect(output).toMatch(/Unlocking `locked\.txt': succeeded/);
-  expect(output).toMatch(/Discovering locks on `locked\.txt': no locks found/);
-  expect(output).not.toMatch(/failed:/);
-});
+test(
+  'cadaver locks a file, finds its lock, puts the file and unlocks it',
+  shows('cadaver', 'overwrite', 'lock'),
+  async () => {
+    await writeFile(join(local.path, 'locked.txt'), 'text');
+    const output = await cadaver(
+      'put locked.txt',
+      'lock locked.txt',
+      'showlocks',
+      'discover locked.txt',
+      'put locked.txt',
+      'unlock locked.txt',
+      'discover locked.txt',
+    );
+    expect(output).toMatch(/Locking `locked\.txt': succeeded/);
+    expect(output).toMatch(/Discovering locks on `locked\.txt':\nLock token <urn:uuid:[^>]+>/);
+    expect(output).toMatch(/Unlocking `locked\.txt': succeeded/);
+    expect(output).toMatch(/Discovering locks on `locked\.txt': no locks found/);
+    expect(output).not.toMatch(/failed:/);
+  },
+);
 
-test('cadaver sets a property, and gets its value and its name', async () => {
+test('cadaver sets a property, and gets its value and its name', shows('cadaver', 'properties'), async () => {
   const output = await cadaver(
     'set namespace urn:example',
     'propset locked.txt colour "rather blue"',

@@ -1,7 +1,8 @@
-import { mkdir, open, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
+import { shows } from '../support/compatibility.ts';
 import { effort } from '../support/effort.ts';
 import { ODD_NAMES } from '../support/odd-names.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
@@ -39,47 +40,76 @@ afterAll(async () => {
   await Promise.all([data.remove(), local.remove()]);
 });
 
-test('rclone check --download finds no difference after a copy to the drive', async () => {
-  await rclone.run('copy', source, 'drive:copied');
-  // The large file is compared below, when it is copied back.
-  await rclone.run('check', '--download', '--max-size', '8M', source, 'drive:copied');
-});
+test(
+  'rclone check --download finds no difference after a copy to the drive',
+  shows('rclone', 'list', 'write'),
+  async () => {
+    await rclone.run('copy', source, 'drive:copied');
+    // The large file is compared below, when it is copied back.
+    await rclone.run('check', '--download', '--max-size', '8M', source, 'drive:copied');
+  },
+);
 
-test('rclone copy from the drive gives the same bytes and modification times', async () => {
-  const back = join(local.path, 'back');
-  await rclone.run('copy', 'drive:copied', back);
-  expect(await digestTree(back)).toEqual(await digestTree(source));
-  const [ours, theirs] = await Promise.all([stat(join(source, '1 bytes')), stat(join(back, '1 bytes'))]);
-  expect(Math.floor(theirs.mtimeMs / 1000)).toBe(Math.floor(ours.mtimeMs / 1000));
-});
+test(
+  'rclone copy from the drive gives the same bytes and modification times',
+  shows('rclone', 'read', 'large file', 'properties'),
+  async () => {
+    const back = join(local.path, 'back');
+    await rclone.run('copy', 'drive:copied', back);
+    expect(await digestTree(back)).toEqual(await digestTree(source));
+    const [ours, theirs] = await Promise.all([stat(join(source, '1 bytes')), stat(join(back, '1 bytes'))]);
+    expect(Math.floor(theirs.mtimeMs / 1000)).toBe(Math.floor(ours.mtimeMs / 1000));
+  },
+);
 
 test('a second rclone copy of an unchanged tree to the drive uploads nothing', async () => {
   const { output } = await rclone.run('copy', source, 'drive:copied', '-v', '--stats-one-line');
   expect(output).not.toMatch(/Copied/);
 });
 
-test('rclone sync repeats changes, renames and deletions on the drive', async () => {
-  const listed = await syncTwice(rclone, join(local.path, 'changing'));
-  expect(listed).toEqual(['changes', 'comes', 'renamed']);
-});
+test(
+  'rclone sync repeats changes, renames and deletions on the drive',
+  shows('rclone', 'overwrite', 'rename'),
+  async () => {
+    const listed = await syncTwice(rclone, join(local.path, 'changing'));
+    expect(listed).toEqual(['changes', 'comes', 'renamed']);
+  },
+);
 
-test('rclone move of a remote folder takes all its files along and leaves no source folder', async () => {
-  const digests = await digestTree(join(source, 'sub folder'));
-  await rclone.run('copy', join(source, 'sub folder'), 'drive:to move');
-  await rclone.run('move', 'drive:to move', 'drive:moved here');
-  await rclone.run('check', '--download', join(source, 'sub folder'), 'drive:moved here');
-  await expect(rclone.run('lsf', '-R', 'drive:to move')).rejects.toThrow('directory not found');
-  expect(digests.size).toBe(60);
-});
+test(
+  'rclone move of a remote folder takes all its files along and leaves no source folder',
+  shows('rclone', 'move'),
+  async () => {
+    const digests = await digestTree(join(source, 'sub folder'));
+    await rclone.run('copy', join(source, 'sub folder'), 'drive:to move');
+    await rclone.run('move', 'drive:to move', 'drive:moved here');
+    await rclone.run('check', '--download', join(source, 'sub folder'), 'drive:moved here');
+    await expect(rclone.run('lsf', '-R', 'drive:to move')).rejects.toThrow('directory not found');
+    expect(digests.size).toBe(60);
+  },
+);
 
-test('rclone copies files with names that the service does not take to the drive, and back as they were', async () => {
-  const [odd, back] = [join(local.path, 'odd'), join(local.path, 'odd back')];
-  await mkdir(odd);
-  for (const name of ODD_NAMES) await writeFile(join(odd, name), name);
-  await rclone.run('copy', odd, 'drive:odd');
-  await rclone.run('check', '--download', odd, 'drive:odd');
-  await rclone.run('copy', 'drive:odd', back);
-  expect(await digestTree(back)).toEqual(await digestTree(odd));
+test(
+  'rclone copies files with names that the service does not take to the drive, and back as they were',
+  shows('rclone', 'odd names'),
+  async () => {
+    const [odd, back] = [join(local.path, 'odd'), join(local.path, 'odd back')];
+    await mkdir(odd);
+    for (const name of ODD_NAMES) await writeFile(join(odd, name), name);
+    await rclone.run('copy', odd, 'drive:odd');
+    await rclone.run('check', '--download', odd, 'drive:odd');
+    await rclone.run('copy', 'drive:odd', back);
+    expect(await digestTree(back)).toEqual(await digestTree(odd));
+  },
+);
+
+test('rclone copyto within the drive copies a file without a download', shows('rclone', 'copy'), async () => {
+  const { output } = await rclone.run('copyto', '-v', `drive:copied/${4 * MIB} bytes`, 'drive:twin');
+  expect(output).toContain('server-side copy');
+  await rclone.run('copyto', 'drive:twin', join(local.path, 'twin'));
+  const twins = [join(local.path, 'twin'), join(source, `${4 * MIB} bytes`)];
+  const [one, other] = await Promise.all(twins.map((path) => readFile(path)));
+  expect(other && one?.equals(other)).toBe(true);
 });
 
 test('rclone about shows the used and free space of the drive', async () => {
@@ -89,29 +119,33 @@ test('rclone about shows the used and free space of the drive', async () => {
   expect(free).toBeGreaterThan(0);
 });
 
-test('reads at random offsets of a file in an rclone mount of the drive give the right bytes', async () => {
-  const name = `${LARGE_BYTES} bytes`;
-  const mount = await rclone.mount();
-  const [file, original] = await Promise.all([
-    open(join(mount.path, 'copied', name), 'r'),
-    open(join(source, name), 'r'),
-  ]);
-  try {
-    const offsets = new Uint32Array(pseudoRandomBytes(4 * 100, 7).buffer);
-    for (const random of offsets) {
-      const offset = random % (LARGE_BYTES - 70_000);
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(65_536), 0, 65_536, offset);
-      expect(bytesRead).toBe(65_536);
-      const expected = await original.read(Buffer.alloc(65_536), 0, 65_536, offset);
-      expect(buffer.equals(expected.buffer), `at ${offset}`).toBe(true);
+test(
+  'reads at random offsets of a file in an rclone mount of the drive give the right bytes',
+  shows('rclone', 'range'),
+  async () => {
+    const name = `${LARGE_BYTES} bytes`;
+    const mount = await rclone.mount();
+    const [file, original] = await Promise.all([
+      open(join(mount.path, 'copied', name), 'r'),
+      open(join(source, name), 'r'),
+    ]);
+    try {
+      const offsets = new Uint32Array(pseudoRandomBytes(4 * 100, 7).buffer);
+      for (const random of offsets) {
+        const offset = random % (LARGE_BYTES - 70_000);
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(65_536), 0, 65_536, offset);
+        expect(bytesRead).toBe(65_536);
+        const expected = await original.read(Buffer.alloc(65_536), 0, 65_536, offset);
+        expect(buffer.equals(expected.buffer), `at ${offset}`).toBe(true);
+      }
+    } finally {
+      await Promise.all([file.close(), original.close()]);
+      await mount.unmount();
     }
-  } finally {
-    await Promise.all([file.close(), original.close()]);
-    await mount.unmount();
-  }
-});
+  },
+);
 
-test('rclone purge removes a folder of the drive', async () => {
+test('rclone purge removes a folder of the drive', shows('rclone', 'delete'), async () => {
   await rclone.pipe('x', 'rcat', 'drive:to purge/folder/file');
   await rclone.run('purge', 'drive:to purge');
   const { stdout } = await rclone.run('lsf', 'drive:');

@@ -12,11 +12,11 @@ export interface DavfsMount {
   unmount(): Promise<void>;
 }
 
-export async function mountDavfs(drive: {
-  url: string;
-  user: string;
-  password: string;
-}): Promise<DavfsMount> {
+/** Mounts a drive. `settings` are further lines of davfs2's configuration. */
+export async function mountDavfs(
+  drive: { url: string; user: string; password: string },
+  settings: readonly string[] = [],
+): Promise<DavfsMount> {
   const home = await mkdtemp(join(tmpdir(), 'davgate-davfs-'));
   const path = join(home, 'mount');
   await mkdir(path);
@@ -29,7 +29,7 @@ export async function mountDavfs(drive: {
   await chmod(secrets, 0o600);
   const configuration = join(home, 'davfs2.conf');
   // buf_size: at its default every readdir fails with davfs2 1.6 and a recent kernel, on any server.
-  const lines = ['buf_size 1024', 'delay_upload 0', 'cache_size 500', `secrets ${secrets}`];
+  const lines = ['buf_size 1024', 'delay_upload 0', 'cache_size 500', `secrets ${secrets}`, ...settings];
   await writeFile(configuration, `${[...lines, `cache_dir ${join(home, 'cache')}`].join('\n')}\n`);
   await succeed('mount', ['-t', 'davfs', '-o', `conf=${configuration},uid=0`, drive.url, path]);
   return {

@@ -62,7 +62,7 @@ export function drivePage({ path, parentUrl, items }: DrivePage): string {
   const isCut = sorted.length > ITEMS_MAX;
   const body = html`<body>
 <header>
-${path === '/' ? undefined : html`<p><a href="${parentUrl}">Up one folder</a></p>\n`}<h1>${path}</h1>
+${path === '/' ? undefined : html`<p><a href="${href(parentUrl)}">Up one folder</a></p>\n`}<h1>${path}</h1>
 </header>
 <main><div class="sheet">
 <table>
@@ -83,10 +83,15 @@ function inOrder(one: DrivePageItem, other: DrivePageItem): number {
 
 function row({ kind, name, url, sizeBytes, modifiedMs }: DrivePageItem): Html {
   const slash = kind === 'folder' ? '/' : '';
-  return html`<tr class="${kind}"><td><a href="${url}">${name}${slash}</a></td><td>${
+  return html`<tr class="${kind}"><td><a href="${href(url)}">${name}${slash}</a></td><td>${
     sizeBytes === undefined ? undefined : sizeText(sizeBytes)
   }</td><td>${modifiedMs === undefined ? undefined : timeText(modifiedMs)}</td></tr>
 `;
+}
+
+/** lftp lists folders by this page, and reads the character reference of an apostrophe in an `href` as `&`. */
+function href(url: string): string {
+  return url.replaceAll("'", '%27');
 }
 
 function timeText(ms: number): string {

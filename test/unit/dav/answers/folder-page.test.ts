@@ -43,6 +43,12 @@ describe('the page of a folder', () => {
     expect(page).not.toContain("'");
   });
 
+  test('a folder page has an apostrophe of a URL percent-encoded, because lftp reads a character reference there as &', () => {
+    const page = drivePage({ path: "/it's/a", parentUrl: "/it's/", items: [file("that's")] });
+    expect(page).toContain('<a href="/it%27s/">');
+    expect(page).toContain('<a href="/that%27s">');
+  });
+
   test('the policy of a folder page allows exactly its style sheet', () => {
     const [, style = ''] =
       /<style>([\s\S]*)<\/style>/.exec(drivePage({ path: '/', parentUrl: '/', items: [] })) ?? [];
