@@ -13,8 +13,6 @@ export function bucketOf(
   environment: NodeJS.ProcessEnv,
   option = '--blocks',
 ): BucketAccess | undefined {
-/** Returns the bucket of `--blocks` with the keys of the environment; `undefined` without it. Throws `ConfigError`. */
-function bucketOf(blocks: string | undefined, environment: NodeJS.ProcessEnv): BucketAccess | undefined {
   if (blocks === undefined) return undefined;
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = environment;
   const address = addressOf(blocks, option);

@@ -3,7 +3,7 @@ import { driveUser, type Sending } from '../support/drive-user.ts';
 import { eventually } from '../support/eventually.ts';
 import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { put as store, rpc } from '../support/service-client.ts';
+import { rpc, put as store } from '../support/service-client.ts';
 
 // The folders `/.versions` and `/.trash` of WebDAV clients (`--history-folders`).
 

@@ -6,8 +6,8 @@ import { ACCOUNT_COMMANDS } from '../service-admin/account-commands.ts';
 import { APP_COMMANDS } from '../service-admin/app-commands.ts';
 import type { AdminCall, AdminCommand } from '../service-admin/command.ts';
 import { TOKEN_COMMANDS } from '../service-admin/token-commands.ts';
-import type { CopyValues } from '../service-copy.ts';
 import type { CheckValues } from '../service-check.ts';
+import type { CopyValues } from '../service-copy.ts';
 import { serviceDirectory } from '../service-directory.ts';
 import type { CliCommand, ProgramNeeds } from './cli-command.ts';
 
