@@ -146,7 +146,10 @@ export class ComputedChecksums {
     }
   }
 
-  /** Keeps checksums of a file that was read, which may have taken long: nobody would remove those of a deleted file. */
+  /**
+   * Keeps checksums of a file that was read, which may have taken long: nobody would remove those of a deleted file, and those of
+   * a replaced one would take the place of the newer ones.
+   */
   async #keepIfThere(
     context: ChecksumsContext,
     file: FileEntry,
@@ -155,7 +158,7 @@ export class ComputedChecksums {
     const { files } = context.drive;
     try {
       const there = files.known(file.path) ?? (await files.stat(file.path));
-      if (there?.id !== file.id) return;
+      if (there?.kind !== 'file' || there.id !== file.id || there.rev !== file.rev) return;
     } catch (error) {
       return warn(context, error);
     }

@@ -177,6 +177,17 @@ describe('a file that was uploaded elsewhere', () => {
     expect(await dav.state.properties.ids()).toEqual([]);
   });
 
+  test('keeps the checksums of newer content that comes while it is read', async () => {
+    gate = new Gate();
+    const answer = shownAt('/a.txt');
+    await gate.reached;
+    expect((await dav.send('PUT', '/a.txt', { body: 'newer' })).status).toBe(204);
+    gate.open();
+    await answer;
+    expect(await shownAt('/a.txt')).toEqual({ '/a.txt': checksumsOf('newer') });
+    expect(reads).toEqual(['/a.txt']);
+  });
+
   test('also has the SHA-256 that a client has asked for with X-Recalculate-Hash', async () => {
     const answer = await dav.send('PATCH', '/a.txt', { headers: { 'X-Recalculate-Hash': 'sha256' } });
     const sha256 = `SHA256:${hashOf('sha256', 'hello')}`;
