@@ -2,8 +2,9 @@ import type { Pool, PoolClient } from 'pg';
 import { elapsedMs, systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { MIGRATIONS as DIRECTORY_MIGRATIONS } from '../directory/postgres/migrations.ts';
+import { isConnectionLost } from '../postgres/away.ts';
 import { databaseName, openPool, SERVICE_NAME } from '../postgres/connect.ts';
-import { openingFailure } from '../postgres/errors.ts';
+import { openingFailure, sqlStateOf } from '../postgres/errors.ts';
 import { versionOf } from '../postgres/migrate.ts';
 import { findRow } from '../postgres/queries.ts';
 import { MIGRATIONS as STORAGE_MIGRATIONS } from '../storage/postgres/migrations.ts';
@@ -22,12 +23,13 @@ export function openCopyPool(url: string): Pool {
   return openPool(url, silentLog, 'davgate-copy');
 }
 
-/** Runs `work`, and explains its failures to the operator. */
+/** Runs `work`, and explains failures of the database to the operator. */
 export async function explaining<T>(pool: Pool, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (failure) {
-    throw openingFailure(failure, databaseName(pool));
+    const isOfDatabase = sqlStateOf(failure) !== '' || isConnectionLost(failure);
+    throw isOfDatabase ? openingFailure(failure, databaseName(pool)) : failure;
   }
 }
 
