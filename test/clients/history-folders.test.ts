@@ -49,7 +49,8 @@ describe('a davfs2 mount', () => {
   test('a change in the folders of a davfs2 mount is refused, and everything stays', async () => {
     const deleted = at('.trash', 'gone.txt');
     expect((await stat(deleted)).size).toBe(8);
-    await expect(rename(deleted, at('', 'gone.txt'))).rejects.toThrow(/EACCES|EPERM/);
+    // davfs2 has no other error for a move that a server refuses.
+    await expect(rename(deleted, at('', 'gone.txt'))).rejects.toThrow(/EIO/);
     await expect(rm(deleted)).rejects.toThrow(/EACCES|EPERM/);
     await expect(writeFile(at('.trash', 'new'), 'new')).rejects.toThrow(/EACCES|EPERM/);
     expect(await readFile(deleted, 'utf8')).toBe('gone.txt');
@@ -91,12 +92,12 @@ describe('rclone', () => {
   });
 
   test('an rclone mount reads deleted files, and cp -r restores a deleted folder', async () => {
-    const mount = await rclone.mount('--vfs-cache-mode', 'writes');
+    const mount = await rclone.mount('--vfs-cache-mode', 'writes', '--vfs-write-back', '0s');
     const at = (top: string, ...names: readonly string[]) => join(mount.path, top, drive.folder, ...names);
     expect(await readFile(at('.trash', 'old', 'deep', 'c'), 'utf8')).toBe('old/deep/c');
     await succeed('cp', ['-r', at('.trash', 'old'), at('', 'old')]);
-    await mount.unmount();
     await expectSoon(() => drive.textOf('old/deep/c')).toBe('old/deep/c');
+    await mount.unmount();
   });
 });
 
