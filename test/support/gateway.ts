@@ -80,6 +80,8 @@ export interface GatewayOptions {
   readonly staleMs?: number;
   /** Time-outs of connections. The default is longer than a test. */
   readonly timeouts?: HttpTimeouts;
+  /** The files that have checksums, as in `--checksums`. */
+  readonly checksums?: 'given' | 'all';
   /** Whether the user may only read. */
   readonly isReadOnly?: boolean;
   /** Whether WebDAV shows former versions and deleted files, as with `--history-folders`. */
@@ -176,7 +178,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const accessOf = ({ headers }: IncomingMessage) => views.get(String(headers['x-test-user'])) ?? access;
   const handleApi = createBrowserHandler({ clock, log });
   const pieces = await PieceStore.open({ directory: join(directory, 'uploads'), clock, log });
-  const handleDav = createDavHandler({ clock, log, pieces });
+  const handleDav = createDavHandler({ clock, log, pieces, checksums: options.checksums });
   const listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,

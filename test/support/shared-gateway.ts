@@ -11,10 +11,13 @@ export interface SharedGatewayParts {
   /** Directory of this gateway alone. */
   readonly directory: string;
   readonly log: Log;
+  /** The files that have checksums, as in `--checksums`. */
+  readonly checksums?: 'given' | 'all';
 }
 
 /** Starts a gateway without authentication, one of several that share the account of `service` through `redis`. */
-export function startSharedGateway({ service, redis, directory, log }: SharedGatewayParts): Promise<Gateway> {
+export function startSharedGateway(parts: SharedGatewayParts): Promise<Gateway> {
+  const { service, redis, directory, log, checksums } = parts;
   const { url, token } = service;
   const drive = {
     name: 'default',
@@ -34,6 +37,7 @@ export function startSharedGateway({ service, redis, directory, log }: SharedGat
     dataDirectory: join(directory, 'data'),
     cacheDirectory: join(directory, 'cache'),
     writeMode: 'through' as const,
+    checksums,
     redisUrl: redis.url,
     drives: [drive],
     users: undefined,
