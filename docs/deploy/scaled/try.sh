@@ -144,6 +144,16 @@ await() {
 
 answers() { (: < "/dev/tcp/${1/://}"); }
 
+# Whether a request is answered with a status.
+answers_with() {
+    local status=$1 address=$2 path=$3 version found
+    exec 3<> "/dev/tcp/${address/://}" || return
+    printf 'GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' "$path" "$address" >&3
+    read -r -t 10 version found _ <&3 || found=
+    exec 3>&-
+    [ "$version $found" = "HTTP/1.1 $status" ]
+}
+
 # PostgreSQL
 
 password=$(od -An -N9 -tx1 /dev/urandom | tr -d ' \n')
@@ -192,13 +202,15 @@ export DAVGATE_REDIS_URL=redis://:$secret@127.0.0.1:$redis_port
 export DRIVE_LISTEN=$drive SERVICE_LISTEN=$service DNS_SERVER=127.0.0.1:53
 export GATEWAY_1=${gateways[1]} GATEWAY_2=${gateways[2]} NODE_1=${nodes[1]} NODE_2=${nodes[2]}
 start haproxy haproxy -db -f "$here/haproxy.cfg"
-await haproxy answers "$service"
+# The service has nothing at its root. haproxy itself answers 503 until it has seen a node.
+await haproxy answers_with 404 "$service" /
 for number in 1 2; do
     start "gateway-$number" "${davgate[@]}" serve --listen "${gateways[$number]}" --config "$directory/davgate.yaml" \
         --data-dir "$directory/gateways/$number" --cache-dir "$directory/gateways/$number/cache" \
         --public-url "http://$drive" --trusted-proxy 127.0.0.1 --drain-seconds 3
 done
-for number in 1 2; do await "gateway-$number" answers "${gateways[$number]}"; done
+for number in 1 2; do await "gateway-$number" answers_with 200 "${gateways[$number]}" /.davgate/readyz; done
+await haproxy answers_with 200 "$drive" /.davgate/readyz
 
 cat << END
 
