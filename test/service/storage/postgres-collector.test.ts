@@ -1,9 +1,12 @@
-import { readdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { expect, test } from 'vitest';
 import { collectBlocks, forgetOld, keptMsOf } from '../../../src/service/storage/postgres/collector.ts';
 import { existingSharedFolder } from '../../../src/service/storage/postgres/shared-folder.ts';
 import { eventually } from '../../support/eventually.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { HOME, put, refusal, textAt } from './opened.ts';
 import { openedShared, postgresTests, type SharedPlace, withStatements } from './opened-shared.ts';
 
@@ -123,4 +126,38 @@ test('the name of a removed block is known until no upload can refer to it, and 
   await passTime(pool, '7 days');
   expect(await collect(pool, place)).toBe(1);
   expect(await known()).toBe(1);
+});
+
+test('what a killed process has received in a shared folder is removed after a day, and nothing of a living one', async () => {
+  const place = await newPlace();
+  const clock = new ManualClock(Date.now());
+  const { storage } = await openedShared(place, { clock });
+  const { storage: other } = await openedShared(place, { clock });
+  const [tag = ''] = await readdir(place.folder);
+  const killed = join(place.folder, tag, 'process-killed');
+  await mkdir(join(killed, 'incoming'), { recursive: true });
+  await writeFile(join(killed, 'incoming', '0'), 'half a block');
+  const processes = async () =>
+    (await readdir(join(place.folder, tag))).filter((name) => name.startsWith('process-')).length;
+  await storage.tidy();
+  expect(await processes()).toBe(3);
+  clock.stepWall(25 * 60 * 60 * 1000);
+  await other.tidy();
+  await storage.tidy();
+  expect(await processes()).toBe(2);
+  expect(existsSync(killed)).toBe(false);
+  await put(other, '/f', Buffer.alloc(200_000, 'davgate '));
+  expect(await textAt(storage, '/f')).toContain('davgate');
+});
+
+test('a process that others have taken for dead receives blocks again after its next round', async () => {
+  const place = await newPlace();
+  const clock = new ManualClock(Date.now());
+  const { storage } = await openedShared(place, { clock });
+  const { storage: suspended } = await openedShared(place, { clock });
+  clock.stepWall(25 * 60 * 60 * 1000);
+  await storage.tidy();
+  await suspended.tidy();
+  await put(suspended, '/f', Buffer.alloc(200_000, 'davgate '));
+  expect(await textAt(storage, '/f')).toContain('davgate');
 });

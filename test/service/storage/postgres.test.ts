@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as otherCalls } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
@@ -294,40 +293,6 @@ test('blocks that nothing refers to are removed after a day, and no other block'
   expect(await textAt(other, '/kept')).toBe(bytes.toString());
   await other.finishSession(HOME, { session, offset: 200_000 }, commit('/sent'), body());
   expect(await textAt(storage, '/sent')).toBe(Buffer.alloc(200_000, 'sent ').toString());
-});
-
-test('what a killed process has received in a shared folder is removed after a day, and nothing of a living one', async () => {
-  const place = await newPlace();
-  const clock = new ManualClock(Date.now());
-  const { storage } = await openedShared(place, { clock });
-  const { storage: other } = await openedShared(place, { clock });
-  const [tag = ''] = await readdir(place.folder);
-  const killed = join(place.folder, tag, 'process-killed');
-  await mkdir(join(killed, 'incoming'), { recursive: true });
-  await writeFile(join(killed, 'incoming', '0'), 'half a block');
-  const processes = async () =>
-    (await readdir(join(place.folder, tag))).filter((name) => name.startsWith('process-')).length;
-  await storage.tidy();
-  expect(await processes()).toBe(3);
-  clock.stepWall(25 * 60 * 60 * 1000);
-  await other.tidy();
-  await storage.tidy();
-  expect(await processes()).toBe(2);
-  expect(existsSync(killed)).toBe(false);
-  await put(other, '/f', Buffer.alloc(200_000, 'davgate '));
-  expect(await textAt(storage, '/f')).toContain('davgate');
-});
-
-test('a process that others have taken for dead receives blocks again after its next round', async () => {
-  const place = await newPlace();
-  const clock = new ManualClock(Date.now());
-  const { storage } = await openedShared(place, { clock });
-  const { storage: suspended } = await openedShared(place, { clock });
-  clock.stepWall(25 * 60 * 60 * 1000);
-  await storage.tidy();
-  await suspended.tidy();
-  await put(suspended, '/f', Buffer.alloc(200_000, 'davgate '));
-  expect(await textAt(storage, '/f')).toContain('davgate');
 });
 
 test('the history of a namespace ends after its time, though no process uses the namespace any more', async () => {
