@@ -27,7 +27,7 @@ const ON_POSTGRES = [
 
 /** Those among them that look into the data directory, have no service, or have a PostgreSQL of their own. */
 const NOT_ON_POSTGRES = [
-  'test/service/{abandoned-search,bucket,check,connections,directory-postgres,housekeeping,postgres,save-url-network,several-services,upgrade}.test.ts',
+  'test/service/{abandoned-search,bucket,check,connections,directory-postgres,housekeeping,postgres,save-url-network,service-copy*,several-services,upgrade}.test.ts',
   'test/service/accounts/{account-removal,admin-commands,administration,guesses}.test.ts',
   'test/service/jobs/results.test.ts',
   'test/service/links/temporary-links.test.ts',

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
@@ -34,7 +35,7 @@ export interface Base {
   /** See `CursorState.commit`. */
   readonly lastCommit?: () => SeenCommit;
   /** Returns the id for a new file or folder: `id:` and 22 base64url characters, case-sensitive. */
-  readonly mintId: () => string;
+  readonly mintId?: (() => string) | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** See `StorageOptions`. */
@@ -57,12 +58,12 @@ const REMOVALS_AT_ONCE = 2;
 
 /** Returns the components of a storage over an open database. */
 export function assembled(base: Base): Parts {
-  const { database, contents, blocks, directoryTag, cursorKey, mintId, clock, log, stagedRowsMax } = base;
+  const { database, contents, blocks, directoryTag, cursorKey, clock, log, stagedRowsMax } = base;
   const names = new NameIndex(database);
   const purge = new Purge(database, contents);
   const removals = new TreeRemovals(database, contents, purge);
   const stagings = new Stagings(database, contents, base.abandonedUpTo);
-  const tree = new Tree(database, contents, names, removals, mintId);
+  const tree = new Tree(database, contents, names, removals, base.mintId ?? randomId);
   const store = { tree, removals, stagings, contents, purge, directoryTag };
   const sessions = new Sessions(database, contents);
   const watchers = new Watchers();
@@ -109,4 +110,8 @@ async function removeAll(blocks: BlockStore, names: readonly string[]): Promise<
   };
   await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, work));
   if (failures.length > 0) throw failures[0];
+}
+
+function randomId(): string {
+  return `id:${randomBytes(16).toString('base64url')}`;
 }

@@ -44,7 +44,7 @@ export interface StorageOptions {
 
 /** Opens a data directory, which may be empty. Throws `DataDirectoryError`. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
-  const { dataDirectory, clock, log, mintId = randomId, disk = localDisk } = options;
+  const { dataDirectory, clock, log, disk = localDisk } = options;
   expectFinished(dataDirectory);
   await makeDirectory(dataDirectory, disk);
   const database = await openDatabase(join(dataDirectory, 'storage.sqlite'), {
@@ -70,7 +70,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       blocks,
       directoryTag,
       cursorKey,
-      mintId,
+      mintId: options.mintId,
       clock,
       log,
       stagedRowsMax: options.stagedRowsMax,
@@ -127,10 +127,6 @@ async function makeDirectory(dataDirectory: string, disk: Disk): Promise<void> {
       { cause: failure },
     );
   }
-}
-
-function randomId(): string {
-  return `id:${randomBytes(16).toString('base64url')}`;
 }
 
 interface Settings {

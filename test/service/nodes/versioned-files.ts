@@ -36,7 +36,11 @@ export class VersionedFiles {
   acknowledged = 0;
   unanswered = 0;
 
-  constructor(name: string) {
+  /** After so many versions of a file its texts begin again. */
+  constructor(
+    name: string,
+    private readonly texts = Number.POSITIVE_INFINITY,
+  ) {
     this.#files = SIZES.map((_, index) => ({
       path: `/${name}/${index}`,
       attempts: [ABSENT],
@@ -47,7 +51,7 @@ export class VersionedFiles {
   /** Writes the next version of a file, which is equal to that of another writer. */
   async write(store: FileStore, index: number): Promise<void> {
     const file = this.#at(index);
-    const text = textOf(index % SIZES.length, file.attempts.length);
+    const text = textOf(index % SIZES.length, file.attempts.length % this.texts);
     await this.#attempt(file, text, () => store.write(file.path, text));
   }
 
@@ -84,6 +88,11 @@ export class VersionedFiles {
     if (possible.includes(found)) return true;
     const shown = found === ABSENT ? 'nothing' : `${found.length} characters: ${found.slice(0, 100)}`;
     throw new Error(`${file.path} from ${part.start} to ${part.end}, version ${since} or later: ${shown}`);
+  }
+
+  /** Removes all files for good. */
+  async removeAll(store: FileStore): Promise<void> {
+    for (const index of SIZES.keys()) await this.remove(store, index);
   }
 
   /** Reads all files whole until each has an answer. */

@@ -171,7 +171,8 @@ describe('stored blocks that belong to nothing', () => {
     const data = await checked();
     const needed = (await names(data)).sort();
     for (const one of needed)
-      await data.sql(`INSERT INTO davgate.condemned_block VALUES ('${one}', now() - interval '9 days')`);
+      await data.sql(`INSERT INTO davgate.condemned_block VALUES ('${one}', now() - interval '9 days')
+        ON CONFLICT (name) DO UPDATE SET since = excluded.since`);
     expect(await foundIn(data, { repairs: true })).toEqual([]);
     expect((await names(data)).sort()).toEqual(needed);
     expect(needed).toHaveLength(3);

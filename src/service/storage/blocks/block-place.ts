@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { IncomingFile } from './incoming-files.ts';
 
 /** Where blocks are kept by name: a folder, or a bucket of an object store. A block is there whole or not at all. */
@@ -34,4 +35,15 @@ const HASH_DIGITS = 64;
 /** Returns the hash, in hex, with which the name of a block begins; `undefined` for another name. */
 export function hashIn(name: string): string | undefined {
   return /^[0-9a-f]{64}(-|$)/.test(name) ? name.slice(0, HASH_DIGITS) : undefined;
+}
+
+/** Bytes of a name that make it a new one. */
+const NAME_BYTES = 8;
+
+/**
+ * Returns a name that no block of this hash, in hex, has ever had: a removal or an upload whose answer was lost, and which takes
+ * place later, meets no other block.
+ */
+export function uniqueName(hash: string): string {
+  return `${hash}-${randomBytes(NAME_BYTES).toString('hex')}`;
 }

@@ -8,12 +8,12 @@ const NAMES = 1000;
 /** How long a commit is kept after the next one, for copies that are behind and for cursors that have not been used. */
 const COMMITS_KEPT = '7 days';
 
-/** No upload takes longer, in ms: 150 MiB and its commit. */
+/** How long an upload of 150 MiB and its commit may take, in ms. */
 const UPLOAD_MS_MAX = 24 * 60 * 60 * 1000;
 
-/** Returns how long a block is kept to which nothing refers, in ms: longer than any upload takes. */
-export function keptMsOf(askedMs = 0): number {
-  return Math.max(askedMs, UPLOAD_MS_MAX);
+/** Returns how long a block is kept to which nothing refers, in ms: at least as long as an upload may take. */
+export function keptMsOf(askedMs = 0, uploadMsMax = UPLOAD_MS_MAX): number {
+  return Math.max(askedMs, uploadMsMax);
 }
 
 export interface CollectorParts {
@@ -49,22 +49,25 @@ export function isSharedName(name: string): boolean {
   return hash !== undefined && hash !== name;
 }
 
-/** Returns the number of removed blocks. */
+/**
+ * Returns the number of removed blocks. A commit that refers to a block changes its row in `condemned_block` (`storeCommit`):
+ * either it is seen here, or it fails.
+ */
 async function collectSome(
   { on, blocks, keptMs }: CollectorParts,
   names: readonly string[],
 ): Promise<number> {
   const referred = await referredTo(on, names);
   const others = names.filter((name) => !referred.has(name));
-  await on.query('DELETE FROM davgate.condemned_block WHERE name = ANY($1)', [[...referred]]);
+  await spare(on, [...referred], false);
   await on.query(
     'INSERT INTO davgate.condemned_block (name) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING',
     [others],
   );
   const due = await rowsOf<{ name: string }>(
     on,
-    `SELECT name FROM davgate.condemned_block
-     WHERE name = ANY($1) AND since < now() - $2 * interval '1 millisecond'`,
+    `UPDATE davgate.condemned_block SET is_final = true
+     WHERE name = ANY($1) AND since < now() - $2 * interval '1 millisecond' RETURNING name`,
     others,
     keptMs,
   );
@@ -73,10 +76,27 @@ async function collectSome(
     on,
     due.map(({ name }) => name),
   );
-  const unneeded = due.flatMap(({ name }) => (kept.has(name) ? [] : [name]));
-  for (const name of unneeded) await blocks.remove(name);
-  await on.query('DELETE FROM davgate.condemned_block WHERE name = ANY($1)', [unneeded]);
-  return unneeded.length;
+  await spare(on, [...kept], true);
+  return await removeAll(
+    blocks,
+    due.flatMap(({ name }) => (kept.has(name) ? [] : [name])),
+  );
+}
+
+/** Takes blocks off the list of those without a reference. Those whose removal another process has begun stay there unless `isFinal`. */
+async function spare(on: Queries, names: readonly string[], isFinal: boolean): Promise<void> {
+  await on.query('DELETE FROM davgate.condemned_block WHERE name = ANY($1) AND (NOT is_final OR $2)', [
+    names,
+    isFinal,
+  ]);
+}
+
+/** Returns the number of names. A block that cannot be removed does not keep the others; its failure is thrown at the end. */
+async function removeAll(blocks: BlockPlace, names: readonly string[]): Promise<number> {
+  const failures: unknown[] = [];
+  for (const name of names) await blocks.remove(name).catch((failure: unknown) => failures.push(failure));
+  if (failures.length > 0) throw failures[0];
+  return names.length;
 }
 
 async function referredTo(on: Queries, names: readonly string[]): Promise<ReadonlySet<string>> {
@@ -88,13 +108,21 @@ async function referredTo(on: Queries, names: readonly string[]): Promise<Readon
   return new Set(rows.map(({ name }) => name));
 }
 
-/** Forgets old commits, and the bytes of small blocks that have not been needed for a while. */
+/**
+ * Forgets old commits, the bytes of small blocks that have not been needed for a while, and the names of blocks that were
+ * removed so long ago that no upload can refer to them.
+ */
 export async function forgetOld(on: Queries, keptMs: number): Promise<void> {
   // The last one, which has no next one, stays: it tells whether a commit without an answer took place.
   await on.query(
     `DELETE FROM davgate.commit USING davgate.commit AS next
      WHERE next.ns = commit.ns AND next.version = commit.version + 1
        AND next.made < now() - interval '${COMMITS_KEPT}'`,
+  );
+  await on.query(
+    `DELETE FROM davgate.condemned_block
+     WHERE is_final AND since < now() - interval '${COMMITS_KEPT}' - $1 * interval '1 millisecond'`,
+    [keptMs],
   );
   await on.query(`DELETE FROM davgate.condemned_bytes WHERE since < now() - $1 * interval '1 millisecond'`, [
     keptMs,

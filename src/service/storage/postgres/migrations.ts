@@ -222,4 +222,8 @@ export const MIGRATIONS: readonly string[] = [
     until timestamptz NOT NULL
   );
   `,
+  `
+  -- Whether the block is being removed, so that no commit may refer to it any more.
+  ALTER TABLE davgate.condemned_block ADD COLUMN is_final boolean NOT NULL DEFAULT false;
+  `,
 ];

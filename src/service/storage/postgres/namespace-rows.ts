@@ -4,6 +4,7 @@ import { findRow, type Queries, rowsOf } from '../../postgres/queries.ts';
 import { tickAt } from '../feed/ticks.ts';
 import { HISTORY_LIFE_MS } from '../housekeeping/retention.ts';
 import { SESSION_LIFE_MS } from '../sessions/sessions.ts';
+import { StorageError } from '../storage.ts';
 import type { Recorded } from './change-recorder.ts';
 import type { Key, NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import { columnsOf, quoted, type Row, TABLES, type Table, type Value } from './tables.ts';
@@ -156,7 +157,10 @@ export interface NewCommit {
   readonly recorded: Recorded;
 }
 
-/** Stores a commit, in one statement whatever its size. The namespace is locked. */
+/**
+ * Stores a commit, in one statement whatever its size. The namespace is locked. Throws `too_many_write_operations` if a block
+ * of it has been removed, because its upload took too long.
+ */
 export async function storeCommit(on: Queries, commit: NewCommit): Promise<void> {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${values.push(value)}`;
@@ -175,16 +179,35 @@ export async function storeCommit(on: Queries, commit: NewCommit): Promise<void>
   const tables = parameter([...recorded.rows.keys()]);
   const gone = parameter(recorded.gone.size > 0 ? JSON.stringify(Object.fromEntries(recorded.gone)) : null);
   const { usedBytes, horizon, tick } = namespace;
-  await on.query(
+  const rows = await rowsOf<{ isLate: boolean | null }>(
+    on,
     `WITH ${[
       ...parts,
+      namedPart(parameter(namesIn(recorded))),
       `made AS (INSERT INTO davgate.commit (ns, version, mark, tables, gone)
          VALUES (${ns}::bigint, ${version}::bigint, ${mark}, ${tables}::text[], ${gone}::jsonb))`,
     ].join(',\n')}
      UPDATE davgate.namespace SET version = ${version}, mark = ${mark}, used_bytes = ${parameter(usedBytes)},
-         horizon = ${parameter(horizon)}, tick = ${parameter(tick)} WHERE id = ${ns}`,
-    values,
+         horizon = ${parameter(horizon)}, tick = ${parameter(tick)} WHERE id = ${ns}
+       RETURNING (SELECT bool_or(is_final) FROM named) AS "isLate"`,
+    ...values,
   );
+  if (rows[0]?.isLate) throw new StorageError({ kind: 'write', tag: 'too_many_write_operations' });
+}
+
+/**
+ * Returns the part of the statement that puts off the removal of blocks to which a commit refers, and tells whether it has
+ * begun. The row makes the collector wait for the commit, although it does not see it yet.
+ */
+function namedPart(names: string): string {
+  return `named AS (
+    INSERT INTO davgate.condemned_block AS known (name) SELECT unnest(${names}::text[])
+    ON CONFLICT (name) DO UPDATE SET since = excluded.since RETURNING known.is_final)`;
+}
+
+/** Returns the names of the new blocks. */
+function namesIn({ rows }: Recorded): readonly string[] {
+  return (rows.get('block_name') ?? []).map(([, name]) => String(name));
 }
 
 /** Writes rows of a table, as they are in a version of their namespace. Those of blocks end with the bytes of a small one. */

@@ -33,7 +33,7 @@ export interface NamespaceNeeds {
   readonly places: BlockPlaces;
   readonly tag: string;
   readonly cursorKey: Buffer;
-  readonly mintId: () => string;
+  readonly mintId: (() => string) | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly commitWaitMs?: number | undefined;

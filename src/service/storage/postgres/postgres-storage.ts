@@ -17,6 +17,7 @@ import { Cursors } from '../feed/cursors.ts';
 import type { Storage } from '../storage.ts';
 import { openDatabase } from '../storage-database.ts';
 import { expectFinished } from '../unfinished-copy.ts';
+import type { ArrivingFolder } from './arriving-folder.ts';
 import { collectBlocks, forgetOld, keptMsOf, takeLease } from './collector.ts';
 import { whileConnectionsFail } from './connections.ts';
 import { MIGRATIONS } from './migrations.ts';
@@ -39,6 +40,8 @@ export interface PostgresStorageOptions {
   readonly mintId?: () => string;
   /** How long a block is kept after nothing refers to it, in ms: as long as older backups of the database are of use. */
   readonly keepDeletedBlocksMs?: number;
+  /** How long an upload may take, in ms; a day by default. Its blocks may be gone when it takes longer, and then it fails. */
+  readonly uploadMsMax?: number;
   /** See `StorageOptions`. */
   readonly commitWaitMs?: number;
   readonly removedRowsMax?: number;
@@ -61,12 +64,12 @@ const LOADS_AT_ONCE = 2;
  * may open the same one. Throws `PostgresError`, `BucketError`, and `DataDirectoryError`.
  */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
-  const { pool, clock, log, mintId = randomId } = options;
+  const { pool, clock, log, mintId } = options;
   await migrate(pool, 'storage', MIGRATIONS);
   const tag = (await settingOf(pool, 'tag', () => randomBytes(4))).toString('hex');
   const cursorKey = await settingOf(pool, 'cursor-key', () => randomBytes(32));
   const scratch = await openScratch(options.scratchDirectory);
-  const { places, blocks } = await placesOf(options, tag).catch((failure: unknown) => {
+  const { places, blocks, arriving } = await placesOf(options, tag).catch((failure: unknown) => {
     scratch.close();
     throw failure;
   });
@@ -83,7 +86,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     options.unusedBytesMax,
   );
   const holder = randomUUID();
-  const keptMs = keptMsOf(options.keepDeletedBlocksMs);
+  const keptMs = keptMsOf(options.keepDeletedBlocksMs, options.uploadMsMax);
   const closing = new AbortController();
   const following = followOthers(namespaces, { pool, channel: CHANNEL, clock, log }, closing.signal);
   const cursors = new Cursors(cursorKey, tag);
@@ -96,6 +99,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
 
   /** Tidies the namespaces in use here, and those with work that a process has left; one process removes blocks for all. */
   async function tidy(): Promise<void> {
+    await arriving?.noteUse(clock.now());
     for (const ns of new Set([...namespaces.inUse, ...(await unfinished(pool, clock.now()))])) {
       if (closing.signal.aborted) return;
       // One that cannot be tidied does not keep the others from it.
@@ -107,6 +111,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
         });
     }
     if (!(await takeLease(pool, 'collector', holder, COLLECTOR_LEASE_MS))) return;
+    await arriving?.removeUnused(clock.now() - keptMs);
     await forgetOld(pool, keptMs);
     const removed = await collectBlocks({ on: pool, blocks, keptMs }, closing.signal);
     if (removed > 0) log.info('removed blocks that nothing refers to', { removedBlocks: removed });
@@ -205,7 +210,15 @@ async function openScratch(directory: string): Promise<Scratch> {
   return { copies, close: () => lock.close() };
 }
 
-/** Returns where the blocks are, and how the namespaces see it. */
+/** Where the blocks are, and how the namespaces see it. */
+interface Places {
+  readonly places: BlockPlaces;
+  readonly blocks: BlockPlace;
+  /** In a folder that others share. */
+  readonly arriving?: ArrivingFolder;
+}
+
+/** Opens the place of the blocks. */
 export async function placesOf(
   {
     pool,
@@ -213,11 +226,11 @@ export async function placesOf(
     blocks: asked,
   }: Pick<PostgresStorageOptions, 'pool' | 'scratchDirectory' | 'blocks'>,
   tag: string,
-): Promise<{ readonly places: BlockPlaces; readonly blocks: BlockPlace }> {
+): Promise<Places> {
   const hasBlocks = (await findRow(pool, 'SELECT 1 AS one FROM davgate.block_name LIMIT 1')) !== undefined;
   if ('folder' in asked) {
-    const folder = await sharedFolder(asked.folder, tag, hasBlocks);
-    return { blocks: folder.blocks, places: placesFor(folder.blocks, folder.incoming) };
+    const { blocks, arriving } = await sharedFolder(asked.folder, tag, hasBlocks);
+    return { blocks, places: placesFor(blocks, arriving.incoming), arriving };
   }
   const incoming = new IncomingFiles(scratchDirectory, localDisk);
   await incoming.prepare();
@@ -235,8 +248,4 @@ function placesFor(place: BlockPlace, incoming: IncomingFiles): BlockPlaces {
 /** Returns how a namespace sees the blocks: nothing is removed, because others may need it, and nobody lists it. */
 function withoutRemovals(place: BlockPlace): BlockPlace {
   return { ...place, remove: async () => {}, async *names() {}, close: async () => {} };
-}
-
-function randomId(): string {
-  return `id:${randomBytes(16).toString('base64url')}`;
 }

@@ -1,16 +1,12 @@
-import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../../../util/make-folder.ts';
 import { blockFolder } from '../blocks/block-folder.ts';
-import type { BlockPlace } from '../blocks/block-place.ts';
+import { type BlockPlace, uniqueName } from '../blocks/block-place.ts';
 import { localDisk } from '../blocks/disk.ts';
-import { IncomingFiles } from '../blocks/incoming-files.ts';
 import { DataDirectoryError } from '../errors.ts';
-
-/** Bytes of a name that make it a new one. */
-const NAME_BYTES = 8;
+import { ArrivingFolder } from './arriving-folder.ts';
 
 /** The file that says whose blocks are beside it. */
 const OWNER = 'owner';
@@ -19,12 +15,12 @@ const OWNER = 'owner';
 export interface SharedFolder {
   readonly blocks: BlockPlace;
   /** On the same file system, because a block is moved to its place when it is complete. */
-  readonly incoming: IncomingFiles;
+  readonly arriving: ArrivingFolder;
 }
 
 /**
- * Opens the part of `folder` that belongs to the service with this tag; two services never meet in one. A block's name is
- * used once. Throws `DataDirectoryError` if the service has blocks and they are not there, as in an empty mount point.
+ * Opens the part of `folder` that belongs to the service with this tag; two services never meet in one.
+ * Throws `DataDirectoryError` if the service has blocks and they are not there, as in an empty mount point.
  */
 export async function sharedFolder(folder: string, tag: string, hasBlocks: boolean): Promise<SharedFolder> {
   const blocks = existingSharedFolder(folder, tag, hasBlocks);
@@ -32,17 +28,10 @@ export async function sharedFolder(folder: string, tag: string, hasBlocks: boole
   makeFolder(own);
   await writeFile(join(own, OWNER), tag);
   await blocks.prepare();
-  const arriving = join(own, `process-${randomUUID()}`);
-  makeFolder(arriving);
-  const incoming = new IncomingFiles(arriving, localDisk);
-  await incoming.prepare();
+  const arriving = await ArrivingFolder.in(own);
   return {
-    incoming,
-    blocks: {
-      ...blocks,
-      newName: (hash) => `${hash}-${randomBytes(NAME_BYTES).toString('hex')}`,
-      close: () => rm(arriving, { recursive: true, force: true }),
-    },
+    arriving,
+    blocks: { ...blocks, newName: uniqueName, close: () => arriving.close() },
   };
 }
 

@@ -1,7 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import PQueue from 'p-queue';
-import { type BlockPlace, hashIn, LostBlockError } from '../block-place.ts';
+import { type BlockPlace, hashIn, LostBlockError, uniqueName } from '../block-place.ts';
 import type { IncomingFiles } from '../incoming-files.ts';
 import { Bucket } from './bucket.ts';
 import { type BucketAccess, bucketText } from './bucket-address.ts';
@@ -12,9 +12,6 @@ const SENT_AT_ONCE = 8;
 
 /** The object that says which service has its blocks in a folder of a bucket. */
 const OWNER = 'owner';
-
-/** Bytes of a name that make it a new one. */
-const NAME_BYTES = 8;
 
 /** What the bucket of a service is opened with. */
 interface BlockBucketParts {
@@ -32,10 +29,7 @@ export interface BlockBucket extends BlockPlace {
   expectOwned(): Promise<void>;
 }
 
-/**
- * Returns the blocks of a service in a bucket. A name is used once: a removal or an upload whose answer was lost, and which
- * takes place later, meets no other block.
- */
+/** Returns the blocks of a service in a bucket. */
 export function blockBucket({ access, directoryTag, hasBlocks, incoming }: BlockBucketParts): BlockBucket {
   const bucket = new Bucket(access);
   const folder = `${access.address.prefix}${directoryTag}/`;
@@ -58,7 +52,7 @@ export function blockBucket({ access, directoryTag, hasBlocks, incoming }: Block
 
   /** Throws `BucketError` if the login does not suffice. */
   async function tryOut(): Promise<void> {
-    const name = `trial-${randomBytes(NAME_BYTES).toString('hex')}`;
+    const name = `trial-${randomUUID()}`;
     await put(name, Buffer.from(name));
     const found = await bucket.get(`${folder}${name}`, Buffer.alloc(name.length));
     // A listing may show it later.
@@ -84,7 +78,7 @@ export function blockBucket({ access, directoryTag, hasBlocks, incoming }: Block
     async expectOwned() {
       await isOwned();
     },
-    newName: (hash) => `${hash}-${randomBytes(NAME_BYTES).toString('hex')}`,
+    newName: uniqueName,
     keep: (name, file) =>
       sending.add(async () => {
         await file.file.close();
