@@ -56,7 +56,7 @@ test.each([
   ['nextcloud', []],
   ['owncloud', ['--write-mode', 'back']],
 ])(
-  'rclone check --checksum with the vendor %s and %j compares all files, whoever uploaded them',
+  'rclone check --checksum with the vendor %s and %j compares all files, also those that other programs uploaded',
   async (vendor, args) => {
     const service = await startService();
     const local = await localFolder();
@@ -78,7 +78,7 @@ test.each([
       expect(output).toMatch(/5 matching files/);
       expect(output).not.toMatch(/could not be checked/);
     }
-    // A file of the same size and another content is found, whoever replaced it.
+    // A file of the same size with other content is found.
     await put(service, '/at service/short.txt', 'TEXT');
     await send('PUT', 'by%20curl/short.txt', Buffer.from('TEXT'));
     const check = (folder: string) => rclone.run('check', '--checksum', local, `drive:${folder}`);

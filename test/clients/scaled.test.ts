@@ -249,7 +249,7 @@ test('the script names the package of each program that is missing', async () =>
     expect(output).toContain(`try.sh: ${program} is missing: apt install ${name}\n`);
 });
 
-test('the script refuses ports of which one is taken, and starts nothing', async () => {
+test('the script refuses a taken port, and starts nothing', async () => {
   const folder = await temporaryDirectory();
   onTestFinished(() => folder.remove());
   const server = createServer().listen(await freePort(), '127.0.0.1');

@@ -35,8 +35,8 @@ export interface ChecksumsContext {
 
 /**
  * Computes checksums of files and keeps them where those that clients give are kept (`checksums.ts`), so that each file is
- * read once for them. `isForAll`: every file has them (`--checksums all`), whoever uploaded it; otherwise only files for which
- * clients gave some, or asked with `X-Recalculate-Hash`.
+ * read once for them. `isForAll`: every file has them (`--checksums all`); otherwise only files for which clients gave some,
+ * or asked with `X-Recalculate-Hash`.
  */
 export class ComputedChecksums {
   readonly #reads = new PQueue({ concurrency: READS_MAX });

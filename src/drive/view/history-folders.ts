@@ -12,7 +12,7 @@ const FOLDERS = [folderAt(TRASH), folderAt(VERSIONS)];
 type CopyOptions = Parameters<Files['copy']>[2];
 
 /**
- * The folders `/.versions` and `/.trash` in front of a drive. They are read-only: whoever uses them asks `owns` before a
+ * The folders `/.versions` and `/.trash` in front of a drive. They are read-only: callers ask `owns` before a
  * change. A copy out of them restores.
  */
 export class HistoryFolders {

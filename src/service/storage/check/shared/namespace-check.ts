@@ -38,7 +38,7 @@ export interface NamespaceCheckParts {
   readonly onRead: (blocks: number, bytes: number) => void;
 }
 
-/** Yields the damages of a namespace, of which it copies the rows as they are at one moment. */
+/** Yields the damages of a namespace. Copies its rows as they are at one moment. */
 export async function* namespaceDamages(
   parts: NamespaceCheckParts,
   ns: number,
