@@ -166,7 +166,7 @@ test.each([
     }),
 );
 
-test.runIf(IS_LONG)(
+test(
   'an old file that came along with a folder is not lost when the folder moves on before it has its name back',
   () =>
     relocateBefore(

@@ -49,7 +49,7 @@ export function addServiceCommands(service: CliCommand, needs: ProgramNeeds): vo
     )
     .addHelpText(
       'after',
-      '\nExit code 0: no damage, or all of it was repaired; 1: damage was found; 2: the check could not be run.',
+      '\nExit code 0: no damage, or all of it was repaired; 1: damage was found; 2: it could not be run.',
     )
     .runs(async () =>
       (await import('../service-check.ts')).serviceCheckCommand(check.opts<CheckValues>(), needs.environment),
@@ -85,8 +85,8 @@ function addCopy(service: CliCommand, { environment }: ProgramNeeds): void {
     .addHelpText(
       'after',
       `
-The password of a database is read from PGPASSWORD or ~/.pgpass, the keys of buckets from AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY.
+The password of a database is read from PGPASSWORD or ~/.pgpass, the keys of buckets from
+AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 
 Exit code 0: both sides are equal; 2: the copy was refused or interrupted.`,
     )

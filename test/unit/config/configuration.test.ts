@@ -40,6 +40,7 @@ describe('defaults', () => {
       cacheDirectory: '/x/cache/davgate',
       writeMode: 'through',
       checksums: 'given',
+      hasHistoryFolders: false,
       redisUrl: undefined,
       coherence: 'strict',
       isRedisVolatile: false,
