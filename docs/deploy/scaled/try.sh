@@ -167,7 +167,8 @@ echo 'Starting PostgreSQL with a standby …'
 postgres initdb -U postgres -A scram-sha-256 --pwfile="$directory/postgresql/secret" -E UTF8 --locale=C.UTF-8
 start postgresql-1 postgres -D "$PGDATA" -p "$PGPORT" -c listen_addresses=127.0.0.1 -c unix_socket_directories=
 await postgresql-1 pg_isready
-DATABASE_PASSWORD=$secret postgres "$here/postgresql.sh"
+# The user postgres may not be able to read a checkout of root.
+DATABASE_PASSWORD=$secret postgres sh -s < "$here/postgresql.sh"
 postgres pg_basebackup -d 'user=standby application_name=standby' -D "$directory/postgresql/standby" -R -X stream -c fast
 start postgresql-2 postgres -D "$directory/postgresql/standby" -p "$standby_port" \
     -c listen_addresses=127.0.0.1 -c unix_socket_directories=
