@@ -19,7 +19,7 @@ const SIZE_MAX = 12 * 2 ** 20;
 /** Largest read or write, in bytes. */
 const PIECE_MAX = 100_000;
 
-/** Operations between two closes of the file, each of which sends it to the drive. */
+/** Operations before the file is closed, which sends it to the drive. */
 const OPEN_FOR = 100;
 
 /** Returns pseudo-random integers below a limit. */

@@ -30,7 +30,7 @@ const environment = { ...process.env, PGPASSWORD: PASSWORD };
 
 const contentOf = (file: number) => pseudoRandomBytes(60_000 + file * 1000, file);
 
-/** Makes a service with files of which some are in rows and others are blocks, and a deleted one. Returns its token. */
+/** Makes a service with files in rows, files in blocks and a deleted file. Returns its token. */
 async function newService(dataDirectory: string): Promise<string> {
   const service = await startTestService({ dataDirectory });
   for (let file = 0; file < FILES; file++) await put(service, `/f${file}`, contentOf(file));

@@ -8,7 +8,7 @@ export interface Sending {
   readonly user?: string;
 }
 
-/** Returns functions that use the drive of a gateway, most of which expect success. */
+/** Returns functions that use the drive of a gateway. Most of them expect success. */
 export function driveUser(clientNow: () => GatewayClient) {
   async function send(method: string, path: string, { headers = {}, body, user }: Sending = {}) {
     const answer = await clientNow().send(method, path, {

@@ -12,7 +12,7 @@ import { queried } from '../../support/postgres-server.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { put, rpc, upload } from '../../support/service-client.ts';
 
-/** Content of two blocks, neither of which is in the database. */
+/** Content of two blocks that are not in the database. */
 const LARGE = pseudoRandomBytes(4 * 1024 * 1024 + 100_000, 1);
 export const SECOND_BLOCK = LARGE.subarray(4 * 1024 * 1024);
 

@@ -65,7 +65,7 @@ describe('repair of a service on PostgreSQL', () => {
     expect(await foundIn(data, { repairs: true })).toEqual([line]);
   });
 
-  test('a repair leaves contents of which no file is left, because they may be all that is left of it', async () => {
+  test('a repair leaves contents without a file, because nothing else may be left of it', async () => {
     const data = await checked();
     await data.sql(`DELETE FROM davgate.revision WHERE name = 'small.txt'`);
     await data.sql(`DELETE FROM davgate.entry WHERE name = 'small.txt'`);
