@@ -49,7 +49,7 @@ test('davgate service check beside services on PostgreSQL ends with 0, 1 and the
   await uploads;
   expect([sound.code, sound.output]).toEqual([
     0,
-    expect.stringMatching(/^No damage in the database and its blocks \(blocks: \d+, \d\.\d MB.*\)\.$/m),
+    expect.stringMatching(/^No damage in the database and its blocks \(blocks: \d+, \d+\.\d [MG]B.*\)\.$/m),
   ]);
 
   await queried(metadata, 'UPDATE davgate.namespace SET used_bytes = used_bytes + 1 WHERE used_bytes > 0');

@@ -166,21 +166,18 @@ test.each([
     }),
 );
 
-test(
-  'an old file that came along with a folder is not lost when the folder moves on before it has its name back',
-  () =>
-    relocateBefore(
-      'copy_v2',
-      'MOVE',
-      async () => {
-        expect(await untilNoneIsHidden()).toEqual(['/d/', '/d/a', '/f/', '/f/a', '/new']);
-        expect((await send(one, 'GET', '/f/a')).text).toBe('old');
-      },
-      async () => {
-        expect((await send(one, 'MOVE', '/e', { destination: '/f' })).status).toBe(201);
-      },
-    ),
-);
+test('an old file that came along with a folder is not lost when the folder moves on before it has its name back', () =>
+  relocateBefore(
+    'copy_v2',
+    'MOVE',
+    async () => {
+      expect(await untilNoneIsHidden()).toEqual(['/d/', '/d/a', '/f/', '/f/a', '/new']);
+      expect((await send(one, 'GET', '/f/a')).text).toBe('old');
+    },
+    async () => {
+      expect((await send(one, 'MOVE', '/e', { destination: '/f' })).status).toBe(201);
+    },
+  ));
 
 /** Tells the gateways that they need not take turns, as they find out with time. */
 async function noteParallelCommits(): Promise<void> {
