@@ -252,20 +252,24 @@ export function lockTokenOf(headers: IncomingHttpHeaders): string {
   throw new DavError(400, 'the Lock-Token header must contain the token of the lock to release, as <token>');
 }
 
-/** Range of modification times, in seconds since 1970: years 0001 to 9999, as other years fit in no HTTP date. */
-const MTIME_SECONDS_MIN = -62_135_596_800;
-const MTIME_SECONDS_MAX = 253_402_300_799;
+/** Range of times, in ms since 1970: years 0001 to 9999, as other years fit in no HTTP date. */
+const TIME_MS_MIN = -62_135_596_800_000;
+const TIME_MS_MAX = 253_402_300_799_999;
+
+/** Whether ms since 1970 are a time that an HTTP date can express. */
+export function isTime(ms: number): boolean {
+  return ms >= TIME_MS_MIN && ms <= TIME_MS_MAX;
+}
 
 /**
- * Parses `X-OC-Mtime` (ownCloud, rclone, gvfs), a modification time in seconds since 1970. Returns it in ms since 1970, or
- * `undefined` if it is no time.
+ * Parses `X-OC-Mtime` and `X-OC-CTime` (ownCloud, Nextcloud, rclone, gvfs), times in seconds since 1970. Returns ms since
+ * 1970, or `undefined` if the header is no time.
  */
-export function parseMtime(header: string): number | undefined {
+export function parseSeconds(header: string): number | undefined {
   const text = header.trim();
   if (!/^-?\d{1,12}(\.\d+)?$/.test(text)) return undefined;
-  const seconds = Number(text);
-  if (seconds < MTIME_SECONDS_MIN || seconds > MTIME_SECONDS_MAX) return undefined;
-  return Math.floor(seconds * 1000);
+  const ms = Math.floor(Number(text) * 1000);
+  return isTime(ms) ? ms : undefined;
 }
 
 /** Maximum size of a body that is read only to keep the connection usable, in bytes. */

@@ -6,7 +6,7 @@ import { checkConditions, type MetConditions, requireParent } from '../condition
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import { depthOf, destinationOf, hrefOf, overwriteOf, parseMtime } from '../request.ts';
+import { depthOf, destinationOf, hrefOf, overwriteOf, parseSeconds } from '../request.ts';
 
 /** COPY (RFC 4918 §9.8). */
 export async function copy(context: Context): Promise<void> {
@@ -123,7 +123,7 @@ async function answerFor(context: Context, to: Path, { entry, created }: Written
 
 /** rclone sends the source's time, and sets it with another request unless the answer says `accepted`. */
 async function setTime(context: Context, entry: Entry): Promise<OutgoingHttpHeaders> {
-  const modifiedMs = parseMtime(String(context.request.headers['x-oc-mtime'] ?? ''));
+  const modifiedMs = parseSeconds(String(context.request.headers['x-oc-mtime'] ?? ''));
   if (modifiedMs === undefined || entry.kind !== 'file') return {};
   try {
     await context.drive.files.setModified(entry.path, modifiedMs);

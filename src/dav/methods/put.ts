@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { FileEntry, WriteMode, Written } from '../../drive/files.ts';
+import type { Entry, FileEntry, WriteMode, Written } from '../../drive/files.ts';
 import { onAbort } from '../../util/abort.ts';
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import { keyOf, type Path } from '../../util/path.ts';
@@ -22,7 +22,8 @@ import {
   verifiedBody,
 } from '../properties/checksums.ts';
 import { joined } from '../properties/computed-checksums.ts';
-import { hrefOf, parseMtime } from '../request.ts';
+import { creationDateProperty } from '../properties/creation-date.ts';
+import { hrefOf, parseSeconds } from '../request.ts';
 import { appended, contentRangeOf, type NewContent } from './append.ts';
 
 /** How long a placeholder waits for its content, in ms. Explorer and Finder send it after a second or two. */
@@ -80,6 +81,8 @@ interface StoreOptions {
 export interface Stored {
   readonly entry: FileEntry;
   readonly created: boolean;
+  /** Whether it has the creation date that the request asked for. */
+  readonly isDated: boolean;
 }
 
 /** Stores a file at the path of the request, with the conditions, the time and the checksums in its headers. */
@@ -108,10 +111,10 @@ export async function storeFile(
     const written = await write(context, entry, whole, { mode, lock, signal });
     if (written.entry.kind === 'file')
       await context.checksums.keep(context, written.entry, joined(given, passing.checksums));
-    return written;
+    return { ...written, isDated: await keepCreationDate(context, written.entry) };
   });
   if (stored.entry.kind !== 'file') throw new Error('a write returned a folder');
-  return { entry: stored.entry, created: stored.created };
+  return { entry: stored.entry, created: stored.created, isDated: stored.isDated };
 }
 
 /** Refuses a compressed body, which would be stored as if it were the file. */
@@ -129,8 +132,26 @@ function modeOf({ request }: Context, entry: FileEntry | undefined, conditions: 
 
 /** Returns the modification time that the client wants, in ms since 1970. */
 function modifiedMsOf({ headers }: Context['request']): number | undefined {
-  const mtime = headers['x-oc-mtime'];
-  return mtime === undefined ? undefined : parseMtime(String(mtime));
+  return parseSeconds(String(headers['x-oc-mtime'] ?? ''));
+}
+
+/** Returns the creation date that the client wants, in ms since 1970 (Nextcloud's clients). */
+function createdMsOf({ headers }: Context['request']): number | undefined {
+  return parseSeconds(String(headers['x-oc-ctime'] ?? ''));
+}
+
+/** Stores the creation date that the request asks for. Returns whether it has. */
+async function keepCreationDate({ drive, request, log }: Context, { id }: Entry): Promise<boolean> {
+  const createdMs = createdMsOf(request);
+  if (createdMs === undefined) return false;
+  try {
+    await drive.state.properties.change(id, [{ set: creationDateProperty(createdMs) }]);
+    return true;
+  } catch (error) {
+    // The file is stored, and the client can set the date again.
+    log.warn('cannot store the creation date of a file', { reason: String(error) });
+    return false;
+  }
 }
 
 interface Store {
@@ -181,13 +202,14 @@ export function bodySignal({ request, exchange }: Context): AbortSignal {
 /** davfs2 and Finder send another request for any of these headers that is missing. */
 export async function answerStored(
   { exchange, path, request }: Context,
-  { entry, created }: Stored,
+  { entry, created, isDated }: Stored,
 ): Promise<void> {
   const headers: OutgoingHttpHeaders = {
     ETag: entityTagOf(entry),
     'Last-Modified': httpDate(entry.modifiedMs),
   };
   if (modifiedMsOf(request) !== undefined) headers['X-OC-Mtime'] = 'accepted';
+  if (isDated) headers['X-OC-CTime'] = 'accepted';
   if (created) headers['Location'] = hrefOf(exchange, path, false);
   await exchange.answer({ status: created ? 201 : 204, headers, body: undefined });
 }

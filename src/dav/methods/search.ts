@@ -8,7 +8,7 @@ import { type Context, presentFiles } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
 import { hrefOf, parseResourceUrl } from '../request.ts';
-import { type Found, SearchCondition, searchOrder, unsupportedSearch } from '../search/search-condition.ts';
+import { type Found, SearchCondition, SearchOrder, unsupportedSearch } from '../search/search-condition.ts';
 import { childrenOf, davChild, isDav, textOf, type XmlElement } from '../xml/xml-element.ts';
 import type { XmlLimits } from '../xml/xml-reader.ts';
 
@@ -31,7 +31,7 @@ interface BasicSearch {
   readonly select: XmlElement;
   readonly scope: { readonly href: string; readonly depth: Depth };
   readonly condition: SearchCondition;
-  readonly order: ((one: Entry, other: Entry) => number) | undefined;
+  readonly order: SearchOrder | undefined;
   readonly rowsMax: number | undefined;
 }
 
@@ -47,9 +47,9 @@ export async function search(context: Context): Promise<void> {
   const scoped: Context = { ...context, path: pathOfScope(context, wanted.scope.href) };
   if (exchange.above !== undefined) throw invalidScope(wanted.scope.href);
   const matches = new Matches(wanted);
+  const needsDead = wanted.condition.needsDead || wanted.order?.needsDead;
   let looked = 0;
   for await (const entries of entriesIn(scoped, wanted.scope)) {
-    const { needsDead } = wanted.condition;
     const dead = needsDead ? await context.drive.state.properties.of(entries.map(({ id }) => id)) : NO_DEAD;
     for (const entry of entries) {
       matches.add({ entry, dead: dead.get(entry.id) ?? NO_PROPERTIES });
@@ -84,7 +84,7 @@ function parseSearch(root: XmlElement | undefined): BasicSearch {
     select: selected,
     scope: scopeIn(from),
     condition: new SearchCondition(where),
-    order: searchOrder(orderby),
+    order: orderby && new SearchOrder(orderby),
     rowsMax: limit && limitIn(limit),
   };
 }
@@ -146,7 +146,7 @@ async function* entriesIn(
 class Matches {
   /** Whether there are more than fit into the answer, and than the client wants. */
   isCut = false;
-  #found: Entry[] = [];
+  #found: Found[] = [];
   readonly #max: number;
 
   constructor(private readonly wanted: BasicSearch) {
@@ -165,17 +165,18 @@ class Matches {
       this.isCut = true;
       return;
     }
-    this.#found.push(found.entry);
+    this.#found.push(found);
     if (this.#found.length > 2 * this.#max) this.#cut();
   }
 
   all(): readonly Entry[] {
     this.#cut();
-    return this.#found;
+    return this.#found.map(({ entry }) => entry);
   }
 
   #cut(): void {
-    if (this.wanted.order) this.#found.sort(this.wanted.order);
+    const { order } = this.wanted;
+    if (order) this.#found.sort((one, other) => order.compare(one, other));
     if (this.#found.length <= this.#max) return;
     this.isCut = true;
     this.#found = this.#found.slice(0, this.#max);

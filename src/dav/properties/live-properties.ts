@@ -7,6 +7,7 @@ import { lockDiscoveryXml } from '../locks/lock-xml.ts';
 import { DAV_NAMESPACE } from '../xml/xml-element.ts';
 import { escapeText } from '../xml/xml-writer.ts';
 import { checksumsOf, UnreadChecksums } from './checksums.ts';
+import { creationMsOf } from './creation-date.ts';
 import {
   DAVGATE_NAMESPACE,
   MICROSOFT_NAMESPACE,
@@ -14,6 +15,7 @@ import {
   type PropertyName,
   propertyKey,
 } from './property-names.ts';
+import { isoTime } from './property-times.ts';
 
 /** A reason for which an existing property cannot be shown now. */
 export class UnavailableProperty {
@@ -101,7 +103,7 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
     allprop: 'lean',
   }),
   dav('getlastmodified', lastModified, { allprop: 'lean' }),
-  dav('creationdate', creationDate, { allprop: 'lean' }),
+  dav('creationdate', creationDate, { allprop: 'lean', needs: 'dead' }),
   dav('getetag', (entry) => (entry.kind === 'file' ? escapeText(entityTagOf(entry)) : undefined), {
     allprop: 'lean',
   }),
@@ -149,7 +151,7 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
     entry.kind === 'file' ? escapeText(entry.rev) : undefined,
   ),
   named(DAVGATE_NAMESPACE, 'deleted', (entry) =>
-    entry.kind === 'file' ? isoTime(entry.deletedMs) : undefined,
+    entry.kind === 'file' ? timeText(entry.deletedMs) : undefined,
   ),
   named(DAVGATE_NAMESPACE, 'shared-link', sharedLink, { hidden: true, needs: 'link' }),
 ];
@@ -199,17 +201,12 @@ function seconds(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : `${Math.floor(ms / 1000)}`;
 }
 
-/**
- * Returns the earliest known time of the content, because the service keeps no creation time. A deleted file was created among
- * the deleted ones when it was deleted: clients that copy it keep its modification time, and show this one.
- */
-function creationDate(entry: Entry): string | undefined {
-  if (entry.kind === 'folder') return isoTime(entry.modifiedMs);
-  return isoTime(entry.deletedMs ?? Math.min(entry.modifiedMs, entry.committedMs));
+function creationDate(entry: Entry, _: LiveState, dead: readonly DeadProperty[]): string | undefined {
+  return timeText(creationMsOf(entry, dead));
 }
 
-function isoTime(ms: number | undefined): string | undefined {
-  return ms === undefined ? undefined : `${new Date(ms).toISOString().slice(0, 19)}Z`;
+function timeText(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : isoTime(ms);
 }
 
 function checksums(entry: Entry, _: LiveState, dead: readonly DeadProperty[]): ReturnType<Value> {

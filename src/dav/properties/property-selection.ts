@@ -142,7 +142,7 @@ export class PropertySelection {
     return dead
       .filter(
         (property) =>
-          this.#includesDead(property) && !isChecksums(property) && !named.has(propertyKey(property)),
+          this.#includesDead(property) && !liveProperty(property) && !named.has(propertyKey(property)),
       )
       .map((property) => property.xml)
       .join('');
@@ -153,7 +153,7 @@ export class PropertySelection {
       const value = property.value(entry, state, dead);
       return value !== undefined && !(value instanceof UnavailableProperty);
     });
-    const stored = dead.filter((property) => !isChecksums(property));
+    const stored = dead.filter((property) => !liveProperty(property));
     return propstatXml(200, live.map(({ tags }) => tags.empty).join('') + stored.map(emptyProperty).join(''));
   }
 }

@@ -1,12 +1,14 @@
 import type { Entry, LinkSettings } from '../../drive/files.ts';
 import type { DeadProperty, PropertyChange } from '../../state/properties.ts';
-import { parseHttpDate } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
+import { parseSeconds } from '../request.ts';
 import { childrenOf, DAV_NAMESPACE, isDav, textOf, type XmlElement } from '../xml/xml-element.ts';
 import { languageOf, standaloneXml } from '../xml/xml-writer.ts';
 import { checksumsProperty, isChecksums } from './checksums.ts';
+import { creationDateProperty, isCreationDate } from './creation-date.ts';
 import { liveProperty } from './live-properties.ts';
 import { DAVGATE_NAMESPACE, MICROSOFT_NAMESPACE, type PropertyName, propertyKey } from './property-names.ts';
+import { parseIsoTime, parseTime } from './property-times.ts';
 
 /** Maximum number of properties that one PROPPATCH sets or removes; real clients send under ten. */
 const INSTRUCTIONS_MAX = 256;
@@ -91,7 +93,8 @@ export function planChange(instruction: Instruction, entry: Entry, nowMs: number
   if (isSharedLink(name)) return planLink(instruction, nowMs);
   if (isSet && setsModified(name)) return planModified(name, textOf(instruction.element));
   if (isSet && isChecksums(name)) return planChecksums(instruction, entry);
-  if (liveProperty(name) && !isChecksums(name))
+  if (isSet && isCreationDate(name)) return planCreationDate(instruction);
+  if (liveProperty(name) && !isChecksums(name) && !isCreationDate(name))
     return {
       kind: 'refused',
       status: 403,
@@ -139,25 +142,28 @@ function planChecksums({ element }: Instruction, entry: Entry): PlannedChange {
   };
 }
 
-/** The form of `creationdate`; some programs use it for every time. */
-const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
-const SECONDS = /^\d{1,12}(\.\d+)?$/;
-
-/** Latest time that an HTTP date can express. */
-const MODIFIED_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59);
+function planCreationDate({ element }: Instruction): PlannedChange {
+  const ms = parseTime(textOf(element).trim());
+  if (ms !== undefined) return { kind: 'dead', change: { set: creationDateProperty(ms) } };
+  return {
+    kind: 'refused',
+    status: 409,
+    reason: 'the value of creationdate is not a time such as 2026-01-31T12:00:00Z',
+  };
+}
 
 type TimeParser = (text: string) => number | undefined;
 
 /** The properties that set the modification time, and how their values are parsed. */
 const MODIFIED_PARSERS: ReadonlyMap<string, TimeParser> = new Map([
-  [propertyKey({ namespace: DAV_NAMESPACE, name: 'getlastmodified' }), parseDate],
+  [propertyKey({ namespace: DAV_NAMESPACE, name: 'getlastmodified' }), parseTime],
   // rclone's `SetModTime`.
   [
     propertyKey({ namespace: DAV_NAMESPACE, name: 'lastmodified' }),
-    (text) => parseSeconds(text) ?? parseDate(text),
+    (text) => parseSeconds(text) ?? parseTime(text),
   ],
   // Explorer sets it after each upload.
-  [propertyKey({ namespace: MICROSOFT_NAMESPACE, name: 'Win32LastModifiedTime' }), parseDate],
+  [propertyKey({ namespace: MICROSOFT_NAMESPACE, name: 'Win32LastModifiedTime' }), parseTime],
 ]);
 
 function setsModified(name: PropertyName): boolean {
@@ -167,15 +173,7 @@ function setsModified(name: PropertyName): boolean {
 /** Returns the time in ms since 1970; `undefined` for other text and for times before 1970. */
 function modifiedMsIn(name: PropertyName, text: string): number | undefined {
   const ms = MODIFIED_PARSERS.get(propertyKey(name))?.(text.trim());
-  return ms !== undefined && ms >= 0 && ms <= MODIFIED_MS_MAX ? ms : undefined;
-}
-
-function parseSeconds(text: string): number | undefined {
-  return SECONDS.test(text) ? Math.round(Number(text) * 1000) : undefined;
-}
-
-function parseDate(text: string): number | undefined {
-  return parseHttpDate(text) ?? (RFC_3339.test(text) ? Date.parse(text) : undefined);
+  return ms !== undefined && ms >= 0 ? ms : undefined;
 }
 
 const LINK_SETTINGS = ['visibility', 'password', 'expires'] as const;
@@ -235,8 +233,8 @@ function visibilityOf(
 }
 
 function expiresMsOf(text: string, nowMs: number): number {
-  const ms = RFC_3339.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms)) throw new DavError(409, 'expires must be a time such as 2030-01-31T12:00:00Z');
+  const ms = parseIsoTime(text);
+  if (ms === undefined) throw new DavError(409, 'expires must be a time such as 2030-01-31T12:00:00Z');
   if (ms <= nowMs) throw new DavError(409, 'expires must be in the future');
   return ms;
 }

@@ -1,10 +1,12 @@
-import type { Entry } from '../../drive/files.ts';
+import type { Entry, FileEntry } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
 import { mediaTypeOf } from '../../util/media-types.ts';
-import { entityTagOf, parseHttpDate } from '../conditions/preconditions.ts';
+import { entityTagOf } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
+import { creationMsOf } from '../properties/creation-date.ts';
 import { liveProperty, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import type { PropertyName } from '../properties/property-names.ts';
+import { parseTime } from '../properties/property-times.ts';
 import { childrenOf, DAV_NAMESPACE, davChild, isDav, textOf, type XmlElement } from '../xml/xml-element.ts';
 
 /** A resource that a search looks at. `dead` is empty unless the search `needsDead`. */
@@ -22,7 +24,9 @@ type Test = (found: Found) => Truth;
 type Value = string | number;
 
 interface ComparableProperty {
-  readonly valueOf: (entry: Entry) => Value | undefined;
+  readonly valueOf: (found: Found) => Value | undefined;
+  /** Whether the value depends on dead properties. */
+  readonly needsDead?: true;
   /** Returns the value of a literal; `undefined` if it is none. */
   readonly parse: (literal: string) => Value | undefined;
 }
@@ -35,36 +39,31 @@ const LITERAL_LENGTH_MAX = 1_000;
 
 const asText = (literal: string) => literal;
 const asNumber = (literal: string) => (/^\s*-?\d{1,15}\s*$/.test(literal) ? Number(literal) : undefined);
-const asTime = (literal: string) => parseHttpDate(literal.trim()) ?? isoTime(literal.trim());
+const asTime = (literal: string) => parseTime(literal.trim()) ?? parseDay(literal.trim());
 const wholeSeconds = (ms: number | undefined) =>
   ms === undefined ? undefined : Math.floor(ms / 1000) * 1000;
-const fileOnly = (entry: Entry, value: Value) => (entry.kind === 'file' ? value : undefined);
+
+function ofFile(read: (file: FileEntry) => Value): ComparableProperty['valueOf'] {
+  return ({ entry }) => (entry.kind === 'file' ? read(entry) : undefined);
+}
 
 const COMPARABLE: ReadonlyMap<string, ComparableProperty> = new Map<string, ComparableProperty>([
-  ['displayname', { valueOf: ({ name }) => name || '/', parse: asText }],
+  ['displayname', { valueOf: ({ entry }) => entry.name || '/', parse: asText }],
   [
     'getcontenttype',
     {
-      valueOf: (entry) => fileOnly(entry, mediaTypeOf(entry.name) ?? 'application/octet-stream'),
+      valueOf: ofFile(({ name }) => mediaTypeOf(name) ?? 'application/octet-stream'),
       parse: asText,
     },
   ],
-  [
-    'getetag',
-    { valueOf: (entry) => (entry.kind === 'file' ? entityTagOf(entry) : undefined), parse: asText },
-  ],
-  [
-    'getcontentlength',
-    { valueOf: (entry) => (entry.kind === 'file' ? entry.sizeBytes : undefined), parse: asNumber },
-  ],
-  ['getlastmodified', { valueOf: ({ modifiedMs }) => wholeSeconds(modifiedMs), parse: asTime }],
+  ['getetag', { valueOf: ofFile(entityTagOf), parse: asText }],
+  ['getcontentlength', { valueOf: ofFile(({ sizeBytes }) => sizeBytes), parse: asNumber }],
+  ['getlastmodified', { valueOf: ({ entry }) => wholeSeconds(entry.modifiedMs), parse: asTime }],
   [
     'creationdate',
     {
-      valueOf: (entry) => {
-        const ms = entry.kind === 'file' ? Math.min(entry.modifiedMs, entry.committedMs) : entry.modifiedMs;
-        return wholeSeconds(ms);
-      },
+      valueOf: ({ entry, dead }) => wholeSeconds(creationMsOf(entry, dead)),
+      needsDead: true,
       parse: asTime,
     },
   ],
@@ -115,10 +114,10 @@ export class SearchCondition {
       case 'is-defined':
         return this.#isDefined(propertyIn(element));
       case 'like':
-        return like(element);
+        return like(element, this.#comparable(element));
       default: {
         const holds = COMPARISONS.get(name);
-        if (holds) return comparison(element, holds);
+        if (holds) return comparison(element, this.#comparable(element), holds);
         throw unsupportedSearch(`the operator ${name} is not supported`);
       }
     }
@@ -126,35 +125,49 @@ export class SearchCondition {
 
   #isDefined(name: PropertyName): Test {
     const live = liveProperty(name);
-    if (live?.needs !== undefined)
+    if (live?.needs !== undefined && live.needs !== 'dead')
       throw unsupportedSearch(`is-defined of the property ${name.name} is not supported`);
+    this.needsDead ||= live === undefined || live.needs === 'dead';
     if (live) return ({ entry, dead }) => live.value(entry, NO_LIVE_STATE, dead) !== undefined;
-    this.needsDead = true;
     return ({ dead }) =>
       dead.some((property) => property.name === name.name && property.namespace === name.namespace);
   }
+
+  #comparable(element: XmlElement): ComparableProperty {
+    const property = comparableIn(element);
+    this.needsDead ||= property.needsDead === true;
+    return property;
+  }
 }
 
-/** Returns a function that compares two resources as `DAV:orderby` says (RFC 5323 §5.6); `undefined` without one. */
-export function searchOrder(
-  orderby: XmlElement | undefined,
-): ((one: Entry, other: Entry) => number) | undefined {
-  if (!orderby) return undefined;
-  const orders = childrenOf(orderby).map((order) => {
-    if (!isDav(order, 'order')) throw unsupportedSearch(`DAV:orderby by ${order.name} is not supported`);
-    const property = comparableIn(order);
-    const sign = davChild(order, 'descending') ? -1 : 1;
-    const isCaseless = caselessIn(order);
-    return (one: Entry, other: Entry) =>
-      sign * compareOptional(property.valueOf(one), property.valueOf(other), isCaseless);
-  });
-  return (one, other) => {
-    for (const order of orders) {
+/** The order of a search (`DAV:orderby`, RFC 5323 §5.6), worked out once. */
+export class SearchOrder {
+  /** Whether dead properties must be loaded. */
+  readonly needsDead: boolean;
+  readonly #orders: readonly ((one: Found, other: Found) => number)[];
+
+  /** Throws `DavError` 422 for an order that davgate does not support. */
+  constructor(orderby: XmlElement) {
+    const properties = childrenOf(orderby).map((order) => {
+      if (!isDav(order, 'order')) throw unsupportedSearch(`DAV:orderby by ${order.name} is not supported`);
+      return { order, property: comparableIn(order) };
+    });
+    this.needsDead = properties.some(({ property }) => property.needsDead);
+    this.#orders = properties.map(({ order, property }) => {
+      const sign = davChild(order, 'descending') ? -1 : 1;
+      const isCaseless = caselessIn(order);
+      return (one, other) =>
+        sign * compareOptional(property.valueOf(one), property.valueOf(other), isCaseless);
+    });
+  }
+
+  compare(one: Found, other: Found): number {
+    for (const order of this.#orders) {
       const result = order(one, other);
       if (result !== 0) return result;
     }
     return 0;
-  };
+  }
 }
 
 /** Returns the refusal of a search that the grammar allows, and that davgate cannot carry out. */
@@ -180,8 +193,11 @@ function negated(truth: Truth): Truth {
   return truth === undefined ? undefined : !truth;
 }
 
-function comparison(element: XmlElement, holds: (order: number) => boolean): Test {
-  const property = comparableIn(element);
+function comparison(
+  element: XmlElement,
+  property: ComparableProperty,
+  holds: (order: number) => boolean,
+): Test {
   const literal = property.parse(literalIn(element));
   if (literal === undefined)
     throw new DavError(
@@ -189,21 +205,20 @@ function comparison(element: XmlElement, holds: (order: number) => boolean): Tes
       `the literal of DAV:${element.name} is not a value of ${propertyIn(element).name}`,
     );
   const isCaseless = caselessIn(element);
-  return ({ entry }) => {
-    const value = property.valueOf(entry);
+  return (found) => {
+    const value = property.valueOf(found);
     return value === undefined ? undefined : holds(compare(value, literal, isCaseless));
   };
 }
 
-function like(element: XmlElement): Test {
-  const property = comparableIn(element);
+function like(element: XmlElement, property: ComparableProperty): Test {
   if (property.parse !== asText)
     throw unsupportedSearch(`DAV:like of ${propertyIn(element).name} is not supported: it is not text`);
   const isCaseless = caselessIn(element);
   const literal = literalIn(element);
   const pattern = likePattern(isCaseless ? literal.toLowerCase() : literal);
-  return ({ entry }) => {
-    const value = property.valueOf(entry);
+  return (found) => {
+    const value = property.valueOf(found);
     if (typeof value !== 'string') return undefined;
     return matchesPattern([...(isCaseless ? value.toLowerCase() : value)], pattern);
   };
@@ -301,8 +316,9 @@ function onlyChild(element: XmlElement): XmlElement {
   return child;
 }
 
-function isoTime(text: string): number | undefined {
-  if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text)) return undefined;
+/** Parses a date, or a time without seconds, to ms since 1970. */
+function parseDay(text: string): number | undefined {
+  if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d(Z|[+-]\d\d:\d\d))?$/.test(text)) return undefined;
   const ms = Date.parse(text);
   return Number.isNaN(ms) ? undefined : ms;
 }

@@ -6,7 +6,7 @@ import {
   lockTimeoutSeconds,
   lockTokenOf,
   overwriteOf,
-  parseMtime,
+  parseSeconds,
 } from '../../../src/dav/request.ts';
 
 const headers = (name: string, value: string | undefined): IncomingHttpHeaders =>
@@ -90,6 +90,6 @@ describe('X-OC-Mtime', () => {
     ['1e3', undefined],
     ['now', undefined],
   ])('the header X-OC-Mtime: %j is %d ms since 1970', (text, ms) => {
-    expect(parseMtime(text)).toBe(ms);
+    expect(parseSeconds(text)).toBe(ms);
   });
 });

@@ -116,6 +116,19 @@ describe('conditions', () => {
   });
 });
 
+test('comparisons with creationdate, is-defined of it and orderby look at the date that a client has set', async () => {
+  const set =
+    '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><D:creationdate>2000-01-01T00:00:00Z</D:creationdate></D:prop></D:set></D:propertyupdate>';
+  expect((await dav.send('PROPPATCH', '/photo.jpg', { body: set })).status).toBe(207);
+  const order = '<D:orderby><D:order><D:prop><D:creationdate/></D:prop><D:ascending/></D:order></D:orderby>';
+  const files = '<D:not><D:is-collection/></D:not>';
+  expect(await found(compare('eq', 'creationdate', '2000-01-01'))).toEqual(['/photo.jpg']);
+  expect((await found(files, order))[0]).toBe('/photo.jpg');
+  expect(
+    await found(`<D:and>${files}<D:is-defined><D:prop><D:creationdate/></D:prop></D:is-defined></D:and>`),
+  ).toHaveLength(4);
+});
+
 describe('answers', () => {
   test('orderby sorts by one property after the other, and a limit keeps the first rows', async () => {
     const order = (name: string, direction = 'ascending') =>
