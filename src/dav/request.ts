@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Entry } from '../drive/files.ts';
 import { type BasePath, pathBelow } from '../util/base-path.ts';
 import { namesOf, type Path, PathError, pathOf, plainPath } from '../util/path.ts';
+import { decodeName, encodeName } from '../util/url-names.ts';
 import type { Context } from './context.ts';
 import { DavError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -58,25 +59,21 @@ function authorityOf(url: string): string | undefined {
   return ABSOLUTE.exec(url)?.[1];
 }
 
-const ESCAPE = /%([0-9a-f]{2})|%/gi;
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+/** Bytes beyond ASCII that a client has not escaped: Node delivers them as one character each. */
+const UNESCAPED = /[\x80-\xff]/g;
 
-/** Treats unescaped bytes beyond ASCII, which Node delivers as one character each, as UTF-8 too. */
 function decodeSegment(segment: string): string {
   if (UNRESERVED.test(segment)) return segment;
-  const bytes = segment.replace(ESCAPE, (_, digits: string | undefined) => {
-    if (digits === undefined)
-      throw new DavError(
-        400,
-        `"${printable(segment)}" contains a "%" without two hexadecimal digits; send it as %25`,
-      );
-    return String.fromCharCode(Number.parseInt(digits, 16));
-  });
-  if (bytes.includes('/')) throw new DavError(400, 'a name must not contain an escaped slash (%2F)');
+  if (/%2f/i.test(segment)) throw new DavError(400, 'a name must not contain an escaped slash (%2F)');
+  const escaped = segment.replace(UNESCAPED, (byte) => `%${byte.charCodeAt(0).toString(16)}`);
   try {
-    return utf8.decode(Buffer.from(bytes, 'latin1'));
-  } catch {
-    throw new DavError(400, `"${printable(segment)}" is not valid UTF-8 once its escapes are decoded`);
+    return decodeName(escaped);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    throw new DavError(
+      400,
+      `"${printable(segment)}" contains a "%" without two hexadecimal digits; send it as %25`,
+    );
   }
 }
 
@@ -126,7 +123,7 @@ function hrefOfNames(prefix: BasePath, names: readonly string[], isCollection: b
 function namesInTarget(target: string): string[] | undefined {
   const [path = ''] = target.replace(/^https?:\/\/[^/]*/i, '').split('?', 1);
   try {
-    return path.split('/').filter(Boolean).map(decodeURIComponent);
+    return path.split('/').filter(Boolean).map(decodeName);
   } catch {
     return undefined;
   }
@@ -147,13 +144,13 @@ const PLAIN = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/]*$/;
 /** Names of these characters need no escape. */
 const UNRESERVED = /^[A-Za-z0-9\-._~!$&'()*+,;=:@]*$/;
 
-/** Characters that `encodeURIComponent` escapes although a segment may contain them (RFC 3986 §3.3). */
+/** Characters that `encodeName` escapes although a segment may contain them (RFC 3986 §3.3). */
 const NEEDLESS_ESCAPES = /%(?:24|26|2B|2C|3A|3B|3D|40)/g;
 
 /** Encodes one name as a segment of a URL path. */
 export function encodeSegment(name: string): string {
   if (UNRESERVED.test(name)) return name;
-  return encodeURIComponent(name).replace(NEEDLESS_ESCAPES, decodeURIComponent);
+  return encodeName(name).replace(NEEDLESS_ESCAPES, decodeURIComponent);
 }
 
 export type Depth = '0' | '1' | 'infinity';

@@ -1,3 +1,4 @@
+import { decodeName } from '../util/url-names.ts';
 import { addressOf, join, nameOf, parentOf } from './paths.ts';
 import { driveInfo, fetchSignedIn, SignedOut } from './session.ts';
 
@@ -126,7 +127,7 @@ function itemOf(response: Element, folder: string): Item {
   const text = (name: string): string | undefined =>
     response.getElementsByTagNameNS('DAV:', name)[0]?.textContent || undefined;
   const href = (text('href') ?? '').replace(/\/$/, '');
-  const name = decodeURIComponent(nameOf(href));
+  const name = decodeName(nameOf(href));
   const isFolder = response.getElementsByTagNameNS('DAV:', 'collection').length > 0;
   const [size, modified, etag] = [text('getcontentlength'), text('getlastmodified'), text('getetag')];
   return {

@@ -1,3 +1,5 @@
+import { decodeName, encodeName } from '../util/url-names.ts';
+
 /** Paths of the drive are decoded and begin with a slash; the root is `/`, and no other ends with one. */
 
 /** The path above the drive in every address, percent-encoded: the page names it. */
@@ -10,12 +12,12 @@ export function pathOfAddress(pathname: string): string {
     .split('/')
     .filter((name) => name !== '')
     .slice(above);
-  return `/${names.map(decodeURIComponent).join('/')}`;
+  return `/${names.map(decodeName).join('/')}`;
 }
 
 /** Returns the address of a file or folder, percent-encoded; a folder's ends with a slash. */
 export function addressOf(path: string, kind: 'file' | 'folder'): string {
-  const encoded = path.split('/').map(encodeURIComponent).join('/');
+  const encoded = path.split('/').map(encodeName).join('/');
   return kind === 'folder' && encoded !== '/' ? `${base}${encoded}/` : `${base}${encoded}`;
 }
 

@@ -101,6 +101,26 @@ describe.each(IS_LONG ? ['through', 'back'] : ['through'])('davfs2, --write-mode
     },
   );
 
+  test(
+    'davfs2 makes, renames and removes files whose names are no UTF-8',
+    shows('davfs2', 'odd names'),
+    async () => {
+      const at = (name: string) => Buffer.from(join(mount.path, 'bytes', name), 'latin1');
+      const listed = async () => (await readdir(at(''), { encoding: 'latin1' })).sort();
+      await mkdir(at(''));
+      await writeFile(at('caf\xe9'), 'latin1');
+      await writeFile(at('\xff\xfe'), 'bytes');
+      await remount();
+      expect(await listed()).toEqual(['caf\xe9', '\xff\xfe']);
+      expect(await readFile(at('caf\xe9'), 'utf8')).toBe('latin1');
+      await rename(at('caf\xe9'), at('th\xe9'));
+      await rm(at('\xff\xfe'));
+      await remount();
+      expect(await listed()).toEqual(['th\xe9']);
+      expect(await readFile(at('th\xe9'), 'utf8')).toBe('latin1');
+    },
+  );
+
   test('davfs2 leaves no unsent file in lost+found', async () => {
     const listed = readdir(join(mount.path, 'lost+found')).catch((failure: NodeJS.ErrnoException) => {
       if (failure.code !== 'ENOENT') throw failure;

@@ -194,6 +194,21 @@ test('a file is renamed, and never over another one', async () => {
   expect([await drive.textOf('b.txt'), await drive.textOf('c.txt')]).toEqual(['b', 'a']);
 });
 
+test('a folder and a file whose names are no UTF-8 are opened and renamed', async () => {
+  await drive.dav('MKCOL', 'th%E9/');
+  await drive.put('th%E9/caf%E9.txt', 'latin1');
+  await drive.open();
+  await page().getByText('th‛E9', { exact: true }).click();
+  await expectSoon(() => drive.names()).toEqual(['caf‛E9.txt']);
+  expect(page().url()).toBe(drive.addressOf('th%E9/'));
+  await drive.check('caf‛E9.txt');
+  await drive.press('Rename');
+  await drive.dialog().getByLabel('New name').fill('café.txt');
+  await page().keyboard.press('Enter');
+  await expectSoon(() => drive.names()).toEqual(['café.txt']);
+  expect(await drive.textOf('th%E9/caf%C3%A9.txt')).toBe('latin1');
+});
+
 test('several files are deleted after a question, and none when it is answered with no', async () => {
   for (const name of ['a.txt', 'b.txt', 'c.txt']) await drive.put(name);
   await drive.open();

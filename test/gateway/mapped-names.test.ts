@@ -96,6 +96,48 @@ test('a name is written at the service as rclone writes it, and one that rclone 
   expect((await other.client.send('GET', '/of \\ rclone ')).body.toString()).toBe('text');
 });
 
+describe('names that are no UTF-8', () => {
+  const send = async (gateway: TestGateway, method: string, target: string, init: RequestInit = {}) => {
+    const answer = await fetch(`${gateway.url}${target}`, { method, ...init });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const hrefsIn = async (gateway: TestGateway, folder: string) => {
+    const { text } = await send(gateway, 'PROPFIND', folder, { headers: { depth: 'infinity' } });
+    return (await parseMultistatus(text)).map(({ href }) => href);
+  };
+  // The last one is the text that the first one has at the service.
+  const NAMES = ['caf%E9', '%FF', '%C3%C3%A9', '%C0%AE%C0%AE', 'caf%E2%80%9BE9'];
+
+  test('files and folders with such names are made, listed, read, renamed and deleted, here and at another gateway', async () => {
+    const { gateway } = await startGateway();
+    for (const name of NAMES) {
+      expect((await send(gateway, 'MKCOL', `/${name}/`)).status, name).toBe(201);
+      expect((await send(gateway, 'PUT', `/${name}/${name}`, { body: name })).status, name).toBe(201);
+    }
+    const expected = ['/', ...NAMES.flatMap((name) => [`/${name}/`, `/${name}/${name}`])].sort();
+    expect((await hrefsIn(gateway, '/')).sort()).toEqual(expected);
+    const other = await startGateway();
+    expect((await hrefsIn(other.gateway, '/')).sort()).toEqual(expected);
+    for (const name of NAMES) {
+      expect((await send(other.gateway, 'GET', `/${name}/${name}`)).text).toBe(name);
+      const headers = { destination: `${gateway.url}/${name}/x${name}` };
+      expect((await send(gateway, 'MOVE', `/${name}/${name}`, { headers })).status, name).toBe(201);
+      expect(await hrefsIn(gateway, `/${name}/`)).toEqual([`/${name}/`, `/${name}/x${name}`]);
+      expect((await send(gateway, 'DELETE', `/${name}/`)).status).toBe(204);
+    }
+    expect(await namesAtService('')).toEqual([]);
+  });
+
+  test('a byte is written at the service as rclone writes it, and text that looks like it with one more quote', async () => {
+    const { gateway } = await startGateway();
+    for (const name of ['caf%E9', 'caf%E2%80%9BE9']) await send(gateway, 'PUT', `/${name}`, { body: name });
+    expect(await namesAtService('')).toEqual(['caf‛E9', 'caf‛‛E9']);
+    await put(service, '/of rclone ‛FE', 'text');
+    const other = await startGateway();
+    expect((await send(other.gateway, 'GET', '/of%20rclone%20%FE')).text).toBe('text');
+  });
+});
+
 describe('with --names strict', () => {
   test.each(['back\\slash', 'blank ', 'del\x7f', '.dropbox'])(
     'a file named %j is refused with 403 and the precondition name-allowed, and nothing is stored',
