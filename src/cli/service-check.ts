@@ -62,10 +62,14 @@ function summaryOf(
 ): string {
   const later = unowned === 0 ? '' : `; ${unowned} more belong to no file yet, or no longer`;
   const seen = `(blocks: ${blocks}, ${sizeOf(bytes)}${later})`;
-  const mended = repaired === 0 ? '' : `Repaired: ${repaired} lines above. `;
+  const mended = repaired === 0 ? '' : `Repaired: ${linesOf(repaired)} above. `;
   return damages === 0
     ? `${mended}No damage in ${name} ${seen}.`
-    : `${mended}Damage found: ${damages} lines above ${seen}. Restore the data from a backup.`;
+    : `${mended}Damage found: ${linesOf(damages)} above ${seen}. Restore the data from a backup.`;
+}
+
+function linesOf(count: number): string {
+  return count === 1 ? '1 line' : `${count} lines`;
 }
 
 function sizeOf(bytes: number): string {
