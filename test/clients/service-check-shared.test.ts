@@ -58,7 +58,9 @@ test('davgate service check beside services on PostgreSQL ends with 0, 1 and the
   const repaired = await check('--repair');
   expect([repaired.code, repaired.output]).toEqual([
     0,
-    expect.stringMatching(/its used space is wrong \(repaired\)\n(checked .*\n)*Repaired: 1 line above\. No damage in/),
+    expect.stringMatching(
+      /its used space is wrong \(repaired\)\n(checked .*\n)*Repaired: 1 line above\. No damage in/,
+    ),
   ]);
   expect((await check()).code).toBe(0);
 

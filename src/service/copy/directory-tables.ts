@@ -160,6 +160,7 @@ export const DIRECTORY_TABLES: readonly DirectoryTable[] = [
       ended_ms: 'bigint',
       entries_so_far: 'bigint',
       result: 'text',
+      line: 'text',
     },
     identity: 'sequence',
   },

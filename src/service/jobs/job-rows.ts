@@ -18,6 +18,12 @@ export interface Job {
   readonly kind: string;
 }
 
+/** A job that is added. */
+export interface NewJob extends Job {
+  /** Names the jobs of the account that run one after the other, in the order in which they were added. */
+  readonly line?: string | undefined;
+}
+
 /** How long a job that has ended can be checked, in ms: a day. */
 export const JOB_KEPT_MS = 24 * 60 * 60 * 1000;
 
@@ -27,7 +33,9 @@ export const ENTRIES_KEPT_MAX = 250_000;
 /** The jobs of all processes. A job has failed if the lease of its process ends before its result is stored. */
 export interface JobRows {
   /** Adds a job that runs in the process `node`, and extends the lease of the process. */
-  add(job: Job, node: string, untilMs: number): Promise<void>;
+  add(job: NewJob, node: string, untilMs: number): Promise<void>;
+  /** Whether a job that was added to the line before this one runs or waits in another process. */
+  mustWait(nowMs: number, id: string): Promise<boolean>;
   /** Stores the result of a running job. Returns whether there is such a job. */
   end(id: string, endedMs: number, result: JobResult | 'failed'): Promise<boolean>;
   /** Returns `undefined` unless there is exactly this job and it can still be checked. */

@@ -7,12 +7,20 @@ import { contention } from '../api/failures.ts';
 import { LEASE_MS, LEASE_RENEWAL_MS, type Nodes } from '../directory/nodes.ts';
 import { isOutOfSpace } from '../storage/errors.ts';
 import type { CursorOwner } from '../storage/storage.ts';
-import { entriesOf, JOB_KEPT_MS, type Job, type JobResult, type JobRows, type JobState } from './job-rows.ts';
+import {
+  entriesOf,
+  JOB_KEPT_MS,
+  type Job,
+  type JobResult,
+  type JobRows,
+  type JobState,
+  type NewJob,
+} from './job-rows.ts';
 
 /** Jobs of an account that wait for each other, but not for its other lines. */
 export interface JobLine {
   readonly name: string;
-  /** How many jobs of the line run at the same time. */
+  /** How many jobs of the line run at the same time in this process. With 1, also only one in all processes, in order. */
   readonly atOnce: number;
 }
 
@@ -40,6 +48,9 @@ const BATCHES: JobLine = { name: 'batches', atOnce: 1 };
 /** Maximum number of jobs in one line of one account. */
 const LINE_MAX = 100;
 
+/** Pause before a job that waits for one of another process looks again, in ms. */
+const TURN_MS = 200;
+
 /** Maximum number of entries of results that could not be stored. */
 const UNSTORED_ENTRIES_MAX = 25_000;
 
@@ -57,6 +68,13 @@ interface Ended {
   readonly endedMs: number;
 }
 
+/** A line of one account in this process. */
+interface Line {
+  readonly queue: PQueue;
+  /** Resolves when the last job of the line is stored: the order in which they are stored is that of the queue. */
+  lastAdded: Promise<unknown>;
+}
+
 /** Creates the jobs of this process. */
 export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs {
   const node = randomBytes(16).toString('base64url');
@@ -67,7 +85,7 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
     maxSize: UNSTORED_ENTRIES_MAX,
     sizeCalculation: ({ state }) => Math.min(entriesOf(state), UNSTORED_ENTRIES_MAX),
   });
-  const lines = new Map<string, PQueue>();
+  const lines = new Map<string, Line>();
   let isRenewing = false;
 
   /** Extends the lease of this process as long as it has jobs. */
@@ -84,7 +102,7 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
     isRenewing = false;
   }
 
-  async function add(job: Job): Promise<void> {
+  async function add(job: NewJob): Promise<void> {
     try {
       await jobRows.add(job, node, clock.now() + LEASE_MS);
     } catch (error) {
@@ -95,16 +113,19 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
     void renewLease();
   }
 
-  async function run(job: Job, work: Work): Promise<void> {
+  async function run(job: NewJob, work: Work): Promise<void> {
     const state = await stateAfter(job, work);
     // A job that is cut off at shutdown needs no row of its own: it fails with the end of the lease.
     if (state !== 'failed' || !closing.aborted) await end(job, state);
     running.delete(keyOf(job));
   }
 
-  async function stateAfter({ kind }: Job, work: Work): Promise<JobResult | 'failed'> {
+  async function stateAfter(job: NewJob, work: Work): Promise<JobResult | 'failed'> {
+    const { kind, id, line } = job;
     try {
       closing.throwIfAborted();
+      while (line !== undefined && (await jobRows.mustWait(clock.now(), id)))
+        await clock.sleep(TURN_MS, closing);
       return await work(closing);
     } catch (error) {
       if (!closing.aborted) log.error('a job failed', { job: kind, error: stackOf(error) });
@@ -125,13 +146,21 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
   return {
     async start(owner, kind, work, { name, atOnce } = BATCHES) {
       const lineKey = `${owner.account} ${name}`;
-      const line = lines.get(lineKey) ?? new PQueue({ concurrency: atOnce });
-      if (line.size + line.pending >= LINE_MAX) throw contention();
+      const line = lines.get(lineKey) ?? {
+        queue: new PQueue({ concurrency: atOnce }),
+        lastAdded: Promise.resolve(),
+      };
+      const { queue } = line;
+      if (queue.size + queue.pending >= LINE_MAX) throw contention();
       lines.set(lineKey, line);
-      const job = { id: newJobId(), account: owner.account, app: owner.app, kind };
-      const added = add(job);
-      // In the line at once, because jobs run in the order of their calls.
-      void line
+      const job = {
+        ...{ id: newJobId(), account: owner.account, app: owner.app, kind },
+        line: atOnce === 1 ? name : undefined,
+      };
+      const added = line.lastAdded.then(() => add(job));
+      line.lastAdded = added.catch(() => undefined);
+      // In the queue at once, because jobs run in the order of their calls.
+      void queue
         .add(() =>
           added.then(
             () => run(job, work),
@@ -139,7 +168,7 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
           ),
         )
         .then(() => {
-          if (line.size + line.pending === 0) lines.delete(lineKey);
+          if (queue.size + queue.pending === 0) lines.delete(lineKey);
         });
       await added;
       return job.id;
@@ -153,7 +182,7 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
       return ended.endedMs > clock.now() - JOB_KEPT_MS ? ended.state : undefined;
     },
     async ended() {
-      await Promise.all(Array.from(lines.values(), (line) => line.onIdle()));
+      await Promise.all(Array.from(lines.values(), ({ queue }) => queue.onIdle()));
       await nodes.end(clock.now(), node).catch((error: unknown) => {
         log.warn('the lease of jobs could not be ended', { error: String(error) });
       });

@@ -83,6 +83,33 @@ export function jobsContract(driver: string, open: OpenTwice): void {
         expect(await directory.jobRows.find(LEASE_END_MS - 1, jobOf(id, name))).toBe('in-progress');
     });
 
+    test('a job waits for the earlier ones of its account and line in living processes, and for no other', async () => {
+      const { directory, other, id } = await openedWithAccount(open);
+      const account = (await addAccount(directory, 'second@example.com')).id;
+      const add = (name: string, node: string, change = {}) =>
+        directory.jobRows.add({ ...jobOf(id, name), line: 'line', ...change }, node, LEASE_END_MS);
+      await add('first', 'a');
+      await add('own', 'b');
+      await add('other line', 'b', { line: 'other' });
+      await add('no line', 'b', { line: undefined });
+      await add('other account', 'b', { account });
+      const waiting = async (nowMs = NOW_MS) => {
+        const names = ['first', 'own', 'other line', 'no line', 'other account', 'unknown'];
+        const waits = await Promise.all(names.map((name) => other.jobRows.mustWait(nowMs, name)));
+        return names.filter((_, index) => waits[index]);
+      };
+      expect(await waiting()).toEqual(['own']);
+      expect(await waiting(LEASE_END_MS)).toEqual([]);
+      await add('second', 'a');
+      expect(await waiting()).toEqual(['own']);
+      expect(await other.jobRows.mustWait(NOW_MS, 'second')).toBe(true);
+      await directory.jobRows.end('first', NOW_MS, COMPLETE);
+      expect(await waiting()).toEqual([]);
+      expect(await other.jobRows.mustWait(NOW_MS, 'second')).toBe(true);
+      await directory.jobRows.end('own', NOW_MS, 'failed');
+      expect(await other.jobRows.mustWait(NOW_MS, 'second')).toBe(false);
+    });
+
     test('endAll ends the leases of all processes', async () => {
       const { directory, other, id } = await openedWithAccount(open);
       for (const node of ['a', 'b']) await directory.jobRows.add(jobOf(id, node), node, LEASE_END_MS);

@@ -20,12 +20,25 @@ const OVER = `
 /** Returns the jobs in a database. */
 export function jobRowsIn(pool: Pool): JobRows {
   return {
-    async add({ id, account, app, kind }, node, untilMs) {
+    async add({ id, account, app, kind, line }, node, untilMs) {
       await pool.query(
         `WITH renewed AS (${RENEW_LEASE})
-         INSERT INTO davgate.jobs (node_id, job_id, account_id, app_key, kind) VALUES ($1, $3, $4, $5, $6)`,
-        [node, untilMs, id, account, app, kind],
+         INSERT INTO davgate.jobs (node_id, job_id, account_id, app_key, kind, line)
+         VALUES ($1, $3, $4, $5, $6, $7)`,
+        [node, untilMs, id, account, app, kind, line],
       );
+    },
+    async mustWait(nowMs, id) {
+      const row = await findRow(
+        pool,
+        `SELECT FROM davgate.jobs AS own JOIN davgate.jobs AS earlier USING (account_id, line)
+         JOIN davgate.nodes ON nodes.node_id = earlier.node_id AND nodes.node_id <> own.node_id
+         WHERE own.job_id = $1 AND earlier.sequence < own.sequence AND earlier.ended_ms IS NULL
+           AND until_ms > $2 LIMIT 1`,
+        id,
+        nowMs,
+      );
+      return row !== undefined;
     },
     end: (id, endedMs, result) => inTransaction(pool, (on) => end(on, id, endedMs, result)),
     async find(nowMs, { id, account, app, kind }) {

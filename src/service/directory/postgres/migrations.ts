@@ -175,4 +175,9 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE davgate.stored_entries (entries bigint NOT NULL);
   INSERT INTO davgate.stored_entries VALUES (0);
   `,
+  `
+  -- Jobs of one account and line run in the order of their sequence; NULL for those that do not wait for each other.
+  ALTER TABLE davgate.jobs ADD COLUMN line text COLLATE "C";
+  CREATE INDEX jobs_in_line ON davgate.jobs (account_id, line, sequence) WHERE ended_ms IS NULL;
+  `,
 ];

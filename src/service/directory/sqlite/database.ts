@@ -173,6 +173,11 @@ const MIGRATIONS: readonly Migration[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX guesses_by_expiry ON guesses (expires_ms);
   `,
+  `
+  -- Jobs of one account and line run in the order of their sequence; NULL for those that do not wait for each other.
+  ALTER TABLE jobs ADD COLUMN line TEXT;
+  CREATE INDEX jobs_in_line ON jobs (account_id, line, sequence) WHERE ended_ms IS NULL;
+  `,
 ];
 
 /**

@@ -5,6 +5,7 @@ import {
   JOB_KEPT_MS,
   type Job,
   type JobRows,
+  type NewJob,
   type StoredJob,
   stateOf,
 } from '../../jobs/job-rows.ts';
@@ -20,8 +21,15 @@ interface End {
 /** Returns the jobs in a database. */
 export function jobRowsIn(database: SqliteDatabase): JobRows {
   const renew = database.prepare<[node: string, untilMs: number]>(RENEW_LEASE);
-  const insert = database.prepare<[Job & { readonly node: string }]>(
-    `INSERT INTO jobs (job_id, account_id, app_key, kind, node_id) VALUES (@id, @account, @app, @kind, @node)`,
+  const insert = database.prepare<[Job & { readonly node: string; readonly line: string | null }]>(
+    `INSERT INTO jobs (job_id, account_id, app_key, kind, node_id, line)
+     VALUES (@id, @account, @app, @kind, @node, @line)`,
+  );
+  const earlier = database.prepare<[id: string, nowMs: number], object>(
+    `SELECT 1 FROM jobs AS own JOIN jobs AS earlier USING (account_id, line)
+     JOIN nodes ON nodes.node_id = earlier.node_id AND nodes.node_id <> own.node_id
+     WHERE own.job_id = ? AND earlier.sequence < own.sequence AND earlier.ended_ms IS NULL
+       AND until_ms > ? LIMIT 1`,
   );
   const update = database.prepare<[End]>(
     `UPDATE jobs SET ended_ms = @endedMs, result = @result,
@@ -43,9 +51,9 @@ export function jobRowsIn(database: SqliteDatabase): JobRows {
        WHERE ended_ms IS NULL AND coalesce(until_ms, 0) <= @before
        LIMIT @limit)`,
   );
-  const add = database.transaction((job: Job, node: string, untilMs: number) => {
+  const add = database.transaction((job: NewJob, node: string, untilMs: number) => {
     renew.run(node, untilMs);
-    insert.run({ ...job, node });
+    insert.run({ ...job, node, line: job.line ?? null });
   });
   const end = database.transaction((ended: End) => {
     if (update.run(ended).changes === 0) return false;
@@ -56,6 +64,7 @@ export function jobRowsIn(database: SqliteDatabase): JobRows {
     async add(job, node, untilMs) {
       add.immediate(job, node, untilMs);
     },
+    mustWait: async (nowMs, id) => earlier.get(id, nowMs) !== undefined,
     async end(id, endedMs, result) {
       const text = result === 'failed' ? null : JSON.stringify(result);
       return end.immediate({ id, endedMs, entries: entriesOf(result), result: text });
