@@ -56,7 +56,11 @@ export function withHistoryFolders(drive: Drive, clock: Clock): UserDrive {
   const folders = new HistoryFolders(drive, clock);
   const isReadOnly = (path: Path) => folders.owns(path) || drive.isReadOnly?.(path) === true;
   const { files: present } = drive;
-  const historyFolders = { owns: (path: Path) => folders.owns(path), present };
+  const historyFolders = {
+    owns: (path: Path) => folders.owns(path),
+    versionsOf: (path: Path) => folders.versionsOf(path),
+    present,
+  };
   return {
     ...drive,
     isReadOnly,

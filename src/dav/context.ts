@@ -28,6 +28,8 @@ export interface Drive {
 interface HistoryFolders {
   /** Whether `path` is one of the folders or lies in one. */
   owns(path: Path): boolean;
+  /** Returns the path of the folder that has the older versions of a file. */
+  versionsOf(path: Path): Path;
   /** The files of the drive without the folders, for searches and reports about all of them. */
   readonly present: Files;
 }

@@ -47,14 +47,14 @@ export const ALLOWED_READING = 'OPTIONS, GET, HEAD, PROPFIND, REPORT, SEARCH';
 export const ALLOWED_IN_PAST = 'OPTIONS, GET, HEAD, PROPFIND, COPY';
 
 const ALLOWED_ALWAYS = 'OPTIONS, LOCK';
-const ALLOWED_ON_FILE = `${ALLOWED_ALWAYS}, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK, SEARCH, PUT, PATCH`;
 const ALLOWED_ON_FOLDER = `${ALLOWED_ALWAYS}, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK, REPORT, SEARCH`;
+const ALLOWED_ON_FILE = `${ALLOWED_ON_FOLDER}, PUT, PATCH`;
 
 /** `Allow` for a folder above the drive. */
 export const ALLOWED_ABOVE = 'OPTIONS, PROPFIND';
 
 /** `Allow` for a resource in an unknown state. */
-export const ALLOWED_SOMEWHERE = `${ALLOWED_ON_FOLDER}, PUT, PATCH, MKCOL`;
+export const ALLOWED_SOMEWHERE = `${ALLOWED_ON_FILE}, MKCOL`;
 
 /** Returns `Allow` for the resource `entry`, or for an unmapped URL (RFC 9110 §10.2.1). */
 export function allowedMethods(entry: Entry | undefined): string {

@@ -12,7 +12,7 @@ let local: Awaited<ReturnType<typeof temporaryDirectory>>;
 
 beforeAll(async () => {
   [data, local] = await Promise.all([temporaryDirectory(), temporaryDirectory()]);
-  program = await startProgram({ dataDirectory: data.path });
+  program = await startProgram({ dataDirectory: data.path, args: ['--history-folders'] });
   const machine = `machine 127.0.0.1\nlogin ${program.user}\npassword "${program.password}"\n`;
   await writeFile(join(local.path, '.netrc'), machine, { mode: 0o600 });
 });
@@ -59,7 +59,9 @@ test(
     );
     expect(output).not.toMatch(/failed|error/i);
     expect((await readFile(join(local.path, 'again.bin'))).length).toBe(100_000);
-    expect(output).toMatch(/collection is empty/);
+    const [, listed] = output.split('> ls\n');
+    expect(listed).toMatch(/Coll: +\.versions/);
+    expect(listed).not.toMatch(/folder|a file/);
   },
 );
 
@@ -95,4 +97,13 @@ test('cadaver sets a property, and gets its value and its name', shows('cadaver'
   expect(output).toMatch(/rather blue/);
   expect(output).toMatch(/colour/);
   expect(output).not.toMatch(/failed/);
+});
+
+test('cadaver shows the versions of a file', async () => {
+  await writeFile(join(local.path, 'old'), 'one');
+  await writeFile(join(local.path, 'new'), 'three');
+  const output = await cadaver('put old history.txt', 'put new history.txt', 'history history.txt');
+  expect(output).toMatch(/`\/history\.txt': 2 versions in history:\n/);
+  expect(output).toMatch(/\n\/\.versions\/history\.txt\/\S+Z-([0-9a-f]+)\.txt +3 .* <\1>\n/);
+  expect(output).toMatch(/\n\/history\.txt +5 .* <[0-9a-f]+>\n/);
 });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { driveUser, type Sending } from '../support/drive-user.ts';
 import { eventually } from '../support/eventually.ts';
 import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { parseMultistatus } from '../support/multistatus.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { rpc, put as store } from '../support/service-client.ts';
 
@@ -60,6 +61,66 @@ describe('/.versions', () => {
     expect((await send('GET', path, { headers: { range: 'bytes=9-' } })).status).toBe(416);
     expect((await send('GET', path, { headers: { 'if-none-match': etag } })).status).toBe(304);
     expect((await send('GET', path, { headers: { 'if-match': '"other"' } })).status).toBe(412);
+  });
+
+  describe('the report version-tree', () => {
+    const NAMED =
+      '<D:prop><D:version-name/><D:getcontentlength/><D:getlastmodified/><D:creator-displayname/></D:prop>';
+    const report = (path: string, inside = NAMED) =>
+      send('REPORT', path, { body: `<D:version-tree xmlns:D="DAV:">${inside}</D:version-tree>` });
+    const reportsOf = async (path: string) => {
+      const body = '<D:propfind xmlns:D="DAV:"><D:prop><D:supported-report-set/></D:prop></D:propfind>';
+      const { text } = await send('PROPFIND', path, { headers: { depth: '0' }, body });
+      return [...text.matchAll(/<D:report><D:([^/]+)\/>/g)].map(([, name]) => name);
+    };
+
+    test('version-tree of a file has a row for the file and one for each older version, whose hrefs have its content', async () => {
+      const { status, text } = await report('/docs/a b.txt');
+      expect(status).toBe(207);
+      const rows = await parseMultistatus(text);
+      const older = await namesIn('/.versions/docs/a b.txt/');
+      const hrefs = rows.map(({ href }) => href);
+      const folderHref = '/.versions/docs/a%20b.txt/';
+      expect(hrefs).toEqual(['/docs/a%20b.txt', ...older.map((name) => `${folderHref}${name}`)]);
+      expect(await Promise.all(hrefs.map((href) => textOf(decodeURI(href))))).toEqual([
+        'third',
+        'second',
+        'first',
+      ]);
+      const shown = (name: string) => rows.map(({ properties }) => properties.get(`{DAV:}${name}`)?.text);
+      expect(shown('getcontentlength')).toEqual(['5', '6', '5']);
+      expect(shown('version-name').slice(1)).toEqual(older.map((name) => /Z-(.*)\.txt/.exec(name)?.[1]));
+      expect(new Set(shown('version-name')).size).toBe(3);
+      expect(rows[0]?.statuses).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 404 Not Found']);
+    });
+
+    test('version-tree is for files of the drive alone, and supported-report-set says so', async () => {
+      const [name] = await namesIn('/.versions/docs/a b.txt/');
+      for (const path of ['/docs', '/', '/.versions/docs/a b.txt', `/.versions/docs/a b.txt/${name}`]) {
+        const { status, text } = await report(path);
+        expect([path, status, text]).toEqual([path, 403, expect.stringContaining('<D:supported-report/>')]);
+      }
+      expect((await report('/docs/none')).status).toBe(404);
+      expect(await reportsOf('/docs/a b.txt')).toEqual(['version-tree']);
+      expect(await reportsOf('/docs')).toEqual(['sync-collection']);
+      expect(await reportsOf('/.versions/docs/')).toEqual([]);
+      expect(await reportsOf(`/.versions/docs/a b.txt/${name}`)).toEqual([]);
+      const deep = { headers: { depth: '1' }, body: `<D:version-tree xmlns:D="DAV:"/>` };
+      expect((await send('REPORT', '/docs/a b.txt', deep)).status).toBe(400);
+    });
+
+    test('version-tree without --history-folders answers 403 and names the option', async () => {
+      const plain = await startTestGateway({ service });
+      const other = new GatewayClient(plain.url);
+      const body = Buffer.from('<D:version-tree xmlns:D="DAV:"/>');
+      const answer = await other.send('REPORT', '/docs/a b.txt', { body });
+      other.close();
+      await plain.close();
+      expect([answer.status, answer.body.toString()]).toEqual([
+        403,
+        expect.stringContaining('--history-folders'),
+      ]);
+    });
   });
 
   test('COPY of a version to the place of its file restores it, and the replaced content stays a version', async () => {

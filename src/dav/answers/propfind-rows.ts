@@ -5,7 +5,7 @@ import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
 import { statusOf } from '../failures.ts';
 import { UnreadChecksums } from '../properties/checksums.ts';
-import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
+import { type LiveState, NO_LIVE_STATE, type PropertyNeed } from '../properties/live-properties.ts';
 import { loadLiveState } from '../properties/live-state.ts';
 import type { PropertySelection } from '../properties/property-selection.ts';
 import { encodeSegment } from '../request.ts';
@@ -71,6 +71,9 @@ interface Resources {
   readonly isAlone: boolean;
 }
 
+/** What is loaded for every answer that shows it. */
+const LOADED_NEEDS: readonly PropertyNeed[] = ['quota', 'link', 'sync', 'reports'];
+
 /** Returns `NO_LIVE_STATE`, unless a lock concerns the answer, or it shows quota, shared links or a reader's rights. */
 export async function liveStateOf(
   context: Context,
@@ -79,8 +82,8 @@ export async function liveStateOf(
 ): Promise<LiveState> {
   const locks = needs.has('locks') ? await locksAround(context, isAlone) : NO_LOCKS;
   const needsRights = needs.has('rights') && context.drive.isReadOnly !== undefined;
-  if (locks.length === 0 && !needs.has('quota') && !needs.has('link') && !needs.has('sync') && !needsRights)
-    return NO_LIVE_STATE;
+  const needsMore = LOADED_NEEDS.some((need) => needs.has(need));
+  if (locks.length === 0 && !needsMore && !needsRights) return NO_LIVE_STATE;
   return loadLiveState(context, needs, { entries: entries(), locks });
 }
 

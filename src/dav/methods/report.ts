@@ -1,149 +1,28 @@
-import type { Entry, FolderEntry } from '../../drive/files.ts';
-import { namesOf, type Path } from '../../util/path.ts';
-import { joined, responseXml, sendMultistatus, statusLine } from '../answers/multistatus.ts';
-import { deadPropertiesOf, liveStateOf, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
-import { clientOf } from '../clients.ts';
-import { type Context, presentFiles } from '../context.ts';
+import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
-import { depthOf, encodeSegment, requestHref } from '../request.ts';
-import { invalidToken, type SyncPage, type SyncRow, syncPage } from '../sync/sync-page.ts';
-import { type SyncLevel, type SyncState, syncStateIn, syncTokenOf } from '../sync/sync-token.ts';
-import { davChild, isDav, textOf, type XmlElement } from '../xml/xml-element.ts';
-import { escapeText } from '../xml/xml-writer.ts';
+import { unsupportedReport } from '../properties/reports.ts';
+import { depthOf } from '../request.ts';
+import { isDav, type XmlElement } from '../xml/xml-element.ts';
+import { syncCollection } from './sync-collection.ts';
+import { versionTree } from './version-tree.ts';
 
-/** Maximum number of rows in one answer. The client asks for the next ones with the new token. */
-const ROWS_MAX = 10_000;
+type Report = (context: Context, root: XmlElement) => Promise<void>;
 
-/** Number of rows whose properties are loaded together. */
-const BATCH_ROWS = 500;
+const REPORTS: ReadonlyMap<string, Report> = new Map([
+  ['sync-collection', syncCollection],
+  ['version-tree', versionTree],
+]);
 
-/** Maximum length of an answer that is sent at once, in bytes. */
-const WHOLE_LENGTH = 256 * 1024;
-
-/** The body of a `DAV:sync-collection` report (RFC 6578 §6.1). */
-interface SyncRequest {
-  /** `''` for the initial report. */
-  readonly token: string;
-  readonly level: SyncLevel;
-  readonly rowsMax: number;
-  readonly prop: XmlElement;
-}
-
-/** REPORT (RFC 3253 §3.6) with the report `DAV:sync-collection` (RFC 6578), by which clients follow a folder. */
+/** REPORT (RFC 3253 §3.6): the reports by which clients follow a folder, and learn the versions of a file. */
 export async function report(context: Context): Promise<void> {
-  const { exchange, request, drive, path } = context;
+  const { exchange, request } = context;
   const root = await context.xml.read(exchange);
   if (!root) throw new DavError(400, 'the body of REPORT is missing; send the element of a report');
-  if (!isDav(root, 'sync-collection') || exchange.above !== undefined)
+  const found = isDav(root, root.name) && exchange.above === undefined ? REPORTS.get(root.name) : undefined;
+  if (!found)
     throw unsupportedReport(
       `there is no report ${root.name} here; DAV:supported-report-set lists the reports`,
     );
   depthOf(request.headers, ['0'], '0');
-  const wanted = parseSyncCollection(root);
-  const files = presentFiles(drive);
-  const folder = files.known(path) ?? (await files.stat(path, exchange.signal));
-  if (!folder) throw new DavError(404, `${path} does not exist`);
-  if (folder.kind === 'file') throw unsupportedReport(`${path} is a file; only folders can be followed`);
-  if (!drive.changeLog) throw unsupportedReport('this drive cannot be followed');
-  const synced = { files, log: drive.changeLog, folder, signal: exchange.signal };
-  const page = await syncPage(synced, stateFor(folder, wanted), wanted);
-  await answerPage(context, folder, wanted, page);
-}
-
-function unsupportedReport(message: string): DavError {
-  return new DavError(403, message, { precondition: 'supported-report' });
-}
-
-/** Throws `DavError` 400, and 507 for a limit of no rows. */
-function parseSyncCollection(root: XmlElement): SyncRequest {
-  const [token, level, prop, limit] = ['sync-token', 'sync-level', 'prop', 'limit'].map((name) =>
-    davChild(root, name),
-  );
-  const levelText = level && textOf(level).trim();
-  if (!token || !prop || (levelText !== '1' && levelText !== 'infinite'))
-    throw new DavError(
-      400,
-      'DAV:sync-collection must contain DAV:sync-token, DAV:prop, and DAV:sync-level with 1 or infinite',
-    );
-  const results = limit && davChild(limit, 'nresults');
-  const text = results ? textOf(results).trim() : `${ROWS_MAX}`;
-  if (!/^\d+$/.test(text)) throw new DavError(400, 'DAV:nresults must be a number');
-  if (Number(text) === 0)
-    throw new DavError(507, 'a report of no rows tells nothing; ask for at least one', {
-      precondition: 'number-of-matches-within-limits',
-    });
-  return { token: textOf(token).trim(), level: levelText, rowsMax: Math.min(Number(text), ROWS_MAX), prop };
-}
-
-/** Throws `DavError` 403 for a token of another folder or level. */
-function stateFor(folder: FolderEntry, { token, level }: SyncRequest): SyncState | undefined {
-  if (token === '') return undefined;
-  const state = syncStateIn(folder, token);
-  if (!state || (state.level !== undefined && state.level !== level)) throw invalidToken();
-  return state;
-}
-
-async function answerPage(
-  context: Context,
-  folder: FolderEntry,
-  { prop }: SyncRequest,
-  { rows, state, isPartial }: SyncPage,
-): Promise<void> {
-  const { exchange, request, path } = context;
-  const selection = new PropertySelection(
-    { kind: 'prop', names: propertyNamesIn(prop) },
-    { client: clientOf(request), minimal: false },
-  );
-  const entries = rows.flatMap((row) => ('entry' in row ? row.entry : []));
-  const live = await liveStateOf(context, selection, { entries: () => entries, isAlone: false });
-  const top = requestHref(exchange, path, true);
-  const hrefs = new MemberHrefs(top, folder);
-  const pieces = async function* () {
-    for (let start = 0; start < rows.length; start += BATCH_ROWS)
-      yield await rowsXml(context, { selection, state: live }, hrefs, rows.slice(start, start + BATCH_ROWS));
-    if (isPartial) yield Buffer.from(partialXml(top));
-    yield Buffer.from(`<D:sync-token>${escapeText(syncTokenOf(folder, state))}</D:sync-token>`);
-  };
-  await sendMultistatus(exchange, joined(pieces()), { wholeLength: WHOLE_LENGTH });
-}
-
-async function rowsXml(
-  context: Context,
-  rowContext: RowContext,
-  hrefs: MemberHrefs,
-  rows: readonly SyncRow[],
-): Promise<Uint8Array> {
-  const entries = rows.flatMap((row) => ('entry' in row ? row.entry : []));
-  const dead = await deadPropertiesOf(context, rowContext.selection, entries);
-  const texts = rows.map((row) =>
-    'entry' in row
-      ? resourceRow(rowContext, hrefs.of(row.entry.path, row.entry.kind), row.entry, dead)
-      : responseXml(hrefs.of(row.gone, 'file'), `<D:status>${statusLine(404)}</D:status>`),
-  );
-  return Buffer.from(texts.join(''));
-}
-
-/** The row of the followed folder that tells that more is to come (RFC 6578 §3.6). */
-function partialXml(href: string): string {
-  const error = '<D:error><D:number-of-matches-within-limits/></D:error>';
-  return responseXml(href, `<D:status>${statusLine(507)}</D:status>${error}`);
-}
-
-/** The hrefs of a folder's members, which begin with the folder's own. */
-class MemberHrefs {
-  readonly #depth: number;
-
-  constructor(
-    private readonly top: string,
-    folder: FolderEntry,
-  ) {
-    this.#depth = namesOf(folder.path).length;
-  }
-
-  /** Nobody knows whether a removed member was a folder: its href has no slash at its end. */
-  of(path: Path, kind: Entry['kind']): string {
-    const below = namesOf(path).slice(this.#depth).map(encodeSegment).join('/');
-    return this.top + below + (kind === 'folder' ? '/' : '');
-  }
+  await found(context, root);
 }

@@ -34,6 +34,8 @@ export interface LiveState {
   readonly quota: FreeSpace | undefined;
   /** Whether the user may not change the entry. */
   readonly isReadOnly: (entry: Entry) => boolean;
+  /** The names of the reports that the entry has. */
+  readonly reportsOf: (entry: Entry) => readonly string[];
   readonly syncTokenOf: (entry: Entry) => string | UnavailableProperty | undefined;
   readonly linkOf: (entry: Entry) => SharedLink | UnavailableProperty | undefined;
   /** Whether the row of `entry` would be the same with `NO_LIVE_STATE`. */
@@ -47,13 +49,14 @@ export const NO_LIVE_STATE: LiveState = {
   lockHref: () => '',
   quota: undefined,
   isReadOnly: () => false,
+  reportsOf: () => [],
   syncTokenOf: () => undefined,
   linkOf: () => undefined,
   isEmptyFor: () => true,
 };
 
 /** Data that must be loaded before a property can be shown. */
-export type PropertyNeed = 'dead' | 'locks' | 'quota' | 'link' | 'rights' | 'sync';
+export type PropertyNeed = 'dead' | 'locks' | 'quota' | 'link' | 'rights' | 'reports' | 'sync';
 
 export interface LiveProperty extends PropertyName {
   /** The answers to `allprop` that include it; `never`: it must be named. */
@@ -78,9 +81,6 @@ const SUPPORTED_LOCKS = ['exclusive', 'shared']
       `<D:lockentry><D:lockscope><D:${scope}/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>`,
   )
   .join('');
-
-const SUPPORTED_REPORTS =
-  '<D:supported-report><D:report><D:sync-collection/></D:report></D:supported-report>';
 
 /** RFC 5323 §3.3. */
 const SEARCH_GRAMMARS =
@@ -132,11 +132,13 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   quotaProperty('quotaused', ({ usedBytes }) => blocksOf(usedBytes)),
   dav('supported-query-grammar-set', () => SEARCH_GRAMMARS, NAMED_ONLY),
   // RFC 3253 §3.1.5 and RFC 6578 §4 keep both out of `allprop`.
-  dav('supported-report-set', (entry) => (entry.kind === 'folder' ? SUPPORTED_REPORTS : ''), NAMED_ONLY),
+  dav('supported-report-set', supportedReports, { ...NAMED_ONLY, needs: 'reports' }),
   dav('sync-token', (entry, state) => (entry.kind === 'folder' ? state.syncTokenOf(entry) : undefined), {
     ...NAMED_ONLY,
     needs: 'sync',
   }),
+  // RFC 3253 §3.2: what `version-tree` shows of a version.
+  dav('version-name', (entry) => (entry.kind === 'file' ? escapeText(entry.rev) : undefined), NAMED_ONLY),
   // rclone sets this property, in seconds since 1970.
   dav('lastmodified', (entry) => seconds(entry.modifiedMs), { allprop: 'never', hidden: true }),
   named(MICROSOFT_NAMESPACE, 'Win32LastModifiedTime', lastModified),
@@ -191,6 +193,12 @@ function blocksOf(bytes: number): number {
 function permissions(entry: Entry, state: LiveState): string {
   if (state.isReadOnly(entry)) return 'G';
   return entry.kind === 'folder' ? 'RDNVCK' : 'RDNVW';
+}
+
+function supportedReports(entry: Entry, { reportsOf }: LiveState): string {
+  return reportsOf(entry)
+    .map((name) => `<D:supported-report><D:report><D:${name}/></D:report></D:supported-report>`)
+    .join('');
 }
 
 function lastModified({ modifiedMs }: Entry): string | undefined {

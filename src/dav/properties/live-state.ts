@@ -8,6 +8,7 @@ import { statusOf } from '../failures.ts';
 import { hrefOf } from '../request.ts';
 import { tokenNow } from '../sync/sync-page.ts';
 import { type LiveState, NO_LIVE_STATE, type PropertyNeed, UnavailableProperty } from './live-properties.ts';
+import { reportsOf } from './reports.ts';
 
 /** Maximum number of rows with shared links. Each costs a call of the service, which limits their rate. */
 const LINK_ROWS_MAX = 100;
@@ -31,20 +32,22 @@ export async function loadLiveState(
   const needsLinks = needs.has('link');
   const isReadOnly = needs.has('rights') ? context.drive.isReadOnly : undefined;
   const needsToken = needs.has('sync');
+  const needsReports = needs.has('reports');
   const [quota, links, token] = await Promise.all([
     needs.has('quota') ? context.drive.files.freeSpace(context.exchange.signal, context.path) : undefined,
     needsLinks ? linksOf(context, entries) : undefined,
     needsToken ? tokenOf(context, entries) : undefined,
   ]);
-  if (locks.length === 0 && !quota && !needsLinks && !needsToken && !isReadOnly) return NO_LIVE_STATE;
+  const isEmpty = !quota && !needsLinks && !needsToken && !needsReports && !isReadOnly;
+  if (locks.length === 0 && isEmpty) return NO_LIVE_STATE;
   const locksOf = lockLookup(locks);
-  const isEmpty = !quota && !needsLinks && !needsToken && !isReadOnly;
   return {
     nowMs: context.clock.now(),
     locksOf,
     lockHref: (lock, entry) => lockHref(context, lock, entry),
     quota,
     isReadOnly: ({ path }) => isReadOnly?.(path) ?? false,
+    reportsOf: (entry) => reportsOf(context.drive, entry),
     syncTokenOf: () => token,
     linkOf: (entry) => (links ? links.get(entry.id) : TOO_MANY_LINKS),
     isEmptyFor: (entry) => isEmpty && locksOf(entry).length === 0,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../util/clock.ts';
 import { overlaid } from '../../util/overlaid.ts';
-import { join, keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
+import { join, keyOf, nameOf, type Path, ROOT, relocate } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, Files, Listing, RelocateOptions, WriteMode, Written } from '../files.ts';
 import type { ViewedDrive } from './mounts.ts';
@@ -36,6 +36,11 @@ export class HistoryFolders {
   /** Whether `path` is one of the two folders or lies in one. */
   owns(path: Path): boolean {
     return this.#past.owns(path);
+  }
+
+  /** Returns the path of the folder that has the older versions of the file at `path`. */
+  versionsOf(path: Path): Path {
+    return relocate(path, ROOT, VERSIONS);
   }
 
   #reading(files: Files): Partial<Files> {
