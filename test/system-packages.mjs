@@ -13,6 +13,7 @@ const PACKAGES = [
   { name: 'cadaver', program: 'cadaver', project: 'clients' },
   { name: 'davix', program: 'davix-get', project: 'clients' },
   { name: 'lftp', program: 'lftp', project: 'clients' },
+  { name: 'python3-webdavclient', program: 'wdc', project: 'clients' },
   { name: 'restic', program: 'restic', project: 'clients' },
   { name: 'duplicity', program: 'duplicity', project: 'clients' },
   { name: 'git', program: 'git', project: 'clients' },

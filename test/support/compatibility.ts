@@ -34,6 +34,7 @@ export const CLIENTS = {
   gvfs: { title: 'gvfs (`gio`, Files of GNOME)', without: ['range', 'lock', 'properties'] },
   cadaver: { title: 'cadaver', without: ['range', 'large file', 'odd names', 'two at once'] },
   webdav: { title: 'npm `webdav`', without: [] },
+  python: { title: 'webdavclient3 of Python', without: ['range', 'lock'] },
   davix: { title: 'davix', without: ['copy', 'lock', 'properties'] },
   lftp: { title: 'lftp', without: ['copy', 'lock'] },
 } as const satisfies Readonly<Record<string, Client>>;
