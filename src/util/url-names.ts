@@ -9,9 +9,9 @@ const QUOTE = '\u201b';
 /** Bytes that are no part of UTF-8 are above 0x7f. Between decoding and quoting each is one of these lone surrogates. */
 const LONE = 0xdc00;
 
-/** A lone byte, or digits that could be taken for one, with all quotes before it. */
-const IN_TEXT = /(\u201b*)([\udc80-\udcff])|(\u201b+)([89a-f][0-9a-f])/giu;
-const IN_NAME = /(\u201b+)([89a-f][0-9a-f])/giu;
+/** A lone byte, or digits that could be taken for one, with all quotes before it: each is looked at once. */
+const IN_TEXT = /(?<!\u201b)(?:(\u201b*)([\udc80-\udcff])|(\u201b+)([89a-f][0-9a-f]))/giu;
+const IN_NAME = /(?<!\u201b)(\u201b+)([89a-f][0-9a-f])/giu;
 
 /** Returns the name in a segment of a URL's path. Throws `URIError` for a `%` without two hexadecimal digits. */
 export function decodeName(segment: string): string {
@@ -77,7 +77,10 @@ class LoneBytes {
   }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** What the decoder writes for bytes that are no character. It is one itself, whose first byte is 0xef. */
+const REPLACEMENT = '\ufffd';
 
 function isCharacter(bytes: readonly number[]): boolean {
   return lengthOfCharacter(Uint8Array.from(bytes), 0) === bytes.length;
@@ -88,12 +91,10 @@ function lengthOfCharacter(bytes: Uint8Array, start: number): number {
   const lead = bytes[start] ?? 0;
   const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   if (start + length > bytes.length) return 0;
-  try {
-    utf8.decode(bytes.subarray(start, start + length));
-    return length;
-  } catch {
-    return 0;
-  }
+  // Not `fatal`: a client can send tens of thousands of such bytes, and an error for each takes a while.
+  const [character, other] = utf8.decode(bytes.subarray(start, start + length));
+  const isOne = other === undefined && (character !== REPLACEMENT || lead === 0xef);
+  return isOne ? length : 0;
 }
 
 function decodedText(segment: string): string | undefined {

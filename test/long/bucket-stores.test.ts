@@ -4,8 +4,9 @@ import { checkStorage } from '../../src/service/storage/check/storage-check.ts';
 import type { Storage } from '../../src/service/storage/storage.ts';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { bytesOf, HOME, opened, put, refusal } from '../service/storage/opened.ts';
+import { openedShared, postgresTests } from '../service/storage/opened-shared.ts';
 import { startCeph } from '../support/ceph.ts';
-import { expectSoon } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import type { TestObjectStore } from '../support/object-stores.ts';
 import { requestObject } from '../support/signed-s3.ts';
 import { startSwift } from '../support/swift.ts';
@@ -14,6 +15,8 @@ const STORES = [
   { name: 'Ceph', startStore: startCeph },
   { name: 'Swift', startStore: startSwift },
 ] as const;
+
+const { newPlace } = postgresTests();
 
 describe.each(STORES)('the storage with its blocks in $name', ({ startStore }) => {
   let store: TestObjectStore;
@@ -44,28 +47,58 @@ describe.each(STORES)('the storage with its blocks in $name', ({ startStore }) =
     return [...body.toString().matchAll(/<Key>[^<]*[0-9a-f]{64}-[0-9a-f]+</g)].length;
   }
 
+  /** Writes files, and reads them after a kill of the store, during which an upload is refused. */
+  async function expectKept(storage: Storage): Promise<readonly Buffer[]> {
+    const contents = [70_000, BLOCK_BYTES, 3 * BLOCK_BYTES + 100_000].map((size) => randomBytes(size));
+    await Promise.all(contents.map((bytes, index) => put(storage, `/${index}`, bytes)));
+    await store.stop();
+    expect(await refusal(put(storage, '/meanwhile', randomBytes(100_000)))).toMatch(/does not answer/);
+    await store.start();
+    await expectRead(storage, contents);
+    return contents;
+  }
+
+  async function expectRead(storage: Storage, contents: readonly Buffer[]): Promise<void> {
+    for (const [index, bytes] of contents.entries()) {
+      expect(bytes.equals(await read(storage, `/${index}`))).toBe(true);
+      const part = bytes.subarray(100, 60_000);
+      expect(part.equals(await read(storage, `/${index}`, { start: 100, end: 60_000 }))).toBe(true);
+    }
+  }
+
+  /** Removes the files, and expects that their blocks go. */
+  async function expectEmptied(storage: Storage, contents: readonly Buffer[]): Promise<void> {
+    for (const index of contents.keys()) await storage.removeForever(HOME, `/${index}`);
+    await eventually(async () => {
+      await storage.tidy();
+      expect(await blocksThere()).toBe(0);
+    });
+  }
+
   test('keeps files across a kill of the store and a restart, refuses uploads meanwhile, and a check finds no damage', async () => {
     const first = await open();
-    const contents = [70_000, BLOCK_BYTES, 3 * BLOCK_BYTES + 100_000].map((size) => randomBytes(size));
-    await Promise.all(contents.map((bytes, index) => put(first, `/${index}`, bytes)));
-    await store.stop();
-    expect(await refusal(put(first, '/meanwhile', randomBytes(100_000)))).toMatch(/does not answer/);
-    await store.start();
-    for (const [index, bytes] of contents.entries()) {
-      expect(bytes.equals(await read(first, `/${index}`))).toBe(true);
-      const part = bytes.subarray(100, 60_000);
-      expect(part.equals(await read(first, `/${index}`, { start: 100, end: 60_000 }))).toBe(true);
-    }
+    const contents = await expectKept(first);
     await first.close();
     const checked = { dataDirectory: first.dataDirectory, bucket: access() };
     for await (const { what } of checkStorage(checked, () => undefined)) expect(what).toBe('nothing');
 
     const storage = await open(first.dataDirectory);
-    for (const [index, bytes] of contents.entries())
-      expect(bytes.equals(await read(storage, `/${index}`))).toBe(true);
-    for (const index of contents.keys()) await storage.removeForever(HOME, `/${index}`);
-    await storage.tidy();
-    await expectSoon(blocksThere).toBe(0);
+    await expectRead(storage, contents);
+    await expectEmptied(storage, contents);
+  });
+
+  test('with metadata in PostgreSQL keeps files across a kill of the store for another process, and the collector removes their blocks', async () => {
+    const place = await newPlace();
+    const options = { blocks: access(), uploadMsMax: 0 };
+    const { storage: first } = await openedShared(place, options);
+    const { storage: other } = await openedShared(place, options);
+    const contents = await expectKept(first);
+    await expectRead(other, contents);
+    await first.close();
+    const { storage: fresh } = await openedShared(place, options);
+    await fresh.tidy();
+    await expectRead(fresh, contents);
+    await expectEmptied(fresh, contents);
   });
 
   test('says at its start which variable has a wrong secret', async () => {
