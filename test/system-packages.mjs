@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 
 /**
  * The foreign programs that the tests drive: the Debian package, the program that shows it is there, and the
- * vitest project whose tests want it. Only `npm run test:long` needs those with `isLong`, which take 300 MB of the disk.
+ * vitest project whose tests want it. Only `npm run test:long` needs those with `isLong`, which take 600 MB of the disk.
  */
 const PACKAGES = [
   { name: 'litmus', program: 'litmus', project: 'clients' },
@@ -43,6 +43,8 @@ const PACKAGES = [
   { name: 'redis-server', program: 'redis-server', project: 'integration' },
   { name: 'redis-sentinel', program: 'redis-sentinel', project: 'integration' },
   { name: 'postgresql', program: 'postgres', project: 'integration' },
+  { name: 'libreoffice-writer-nogui', program: 'soffice', project: 'clients', isLong: true },
+  { name: 'python3-uno', program: 'libreoffice/program/libpyuno.so', project: 'clients', isLong: true },
   { name: 'ceph-mon', program: 'ceph-mon', project: 'clients', isLong: true },
   { name: 'ceph-osd', program: 'ceph-osd', project: 'clients', isLong: true },
   { name: 'radosgw', program: 'radosgw', project: 'clients', isLong: true },
@@ -66,7 +68,7 @@ function postgresqlFolders() {
 function isInstalled(program) {
   const folders = [
     ...(process.env.PATH ?? '').split(delimiter),
-    ...['/usr/sbin', '/sbin', '/usr/libexec'],
+    ...['/usr/sbin', '/sbin', '/usr/libexec', '/usr/lib'],
     ...postgresqlFolders(),
   ];
   return folders.some((folder) => folder !== '' && existsSync(join(folder, program)));

@@ -37,6 +37,13 @@ export const CLIENTS = {
   python: { title: 'webdavclient3 of Python', without: ['range', 'lock'] },
   davix: { title: 'davix', without: ['copy', 'lock', 'properties'] },
   lftp: { title: 'lftp', without: ['copy', 'lock'] },
+  libreoffice: {
+    title: 'LibreOffice Writer',
+    without: [
+      ...(['list', 'range', 'large file', 'rename', 'move', 'copy', 'delete', 'odd names'] as const),
+      ...(['properties', 'two at once'] as const),
+    ],
+  },
 } as const satisfies Readonly<Record<string, Client>>;
 
 export type ClientName = keyof typeof CLIENTS;
