@@ -101,6 +101,20 @@ describe('gvfs', () => {
     },
   );
 
+  test('gio info shows the creation date that another client has set, and reads a file whose name is no UTF-8', async () => {
+    const body =
+      '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><D:creationdate>2000-01-01T00:00:00Z</D:creationdate></D:prop></D:set></D:propertyupdate>';
+    const address = `${folder.at('bytes/caf')}%E9`;
+    const headers = { authorization: folder.authorization };
+    await gio('mkdir', dav('bytes'));
+    expect((await fetch(address, { method: 'PUT', headers, body: 'latin1' })).status).toBe(201);
+    expect((await fetch(address, { method: 'PROPPATCH', headers, body })).status).toBe(207);
+    const shown = `${dav('bytes/caf')}%E9`;
+    expect((await gio('info', '-a', 'time::created', shown)).stdout).toMatch(/time::created: 946684800\n/);
+    expect((await gio('cat', shown)).stdout).toBe('latin1');
+    expect((await gio('list', '-u', dav('bytes'))).stdout).toMatch(/\/caf%E9\n/);
+  });
+
   test('gio info shows the size, the type and the time of a file, and the space of the drive', async () => {
     await gio('copy', await localFile('info.txt', 'twelve bytes'), dav('info.txt'));
     const { stdout } = await gio('info', dav('info.txt'));
