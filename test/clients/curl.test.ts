@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { command, succeed } from '../support/command.ts';
+import { shows } from '../support/compatibility.ts';
+import { parseMultistatus } from '../support/multistatus.ts';
+import { ODD_NAMES } from '../support/odd-names.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 
 const SIZE = 9_000_000;
@@ -40,12 +43,64 @@ async function headerOf(name: string, path: string): Promise<string> {
   return new RegExp(`^${name}: (.*)\\r$`, 'im').exec(stdout)?.[1] ?? '';
 }
 
-test('curl uploads a file of 9 MB, downloads it byte for byte, and uploads it again', async () => {
-  expect(await curl('-T', 'source', `${program.url}file`)).toBe(201);
-  expect(await curl(`${program.url}file`)).toBe(200);
-  expect((await body()).equals(content)).toBe(true);
-  expect(await curl('-T', 'source', `${program.url}file`)).toBe(204);
-});
+test(
+  'curl uploads a file of 9 MB, downloads it byte for byte, and uploads it again',
+  shows('curl', 'read', 'write', 'large file', 'overwrite'),
+  async () => {
+    expect(await curl('-T', 'source', `${program.url}file`)).toBe(201);
+    expect(await curl(`${program.url}file`)).toBe(200);
+    expect((await body()).equals(content)).toBe(true);
+    expect(await curl('-T', 'source', `${program.url}file`)).toBe(204);
+  },
+);
+
+test(
+  'curl -X makes a folder, lists, renames, moves, copies and deletes files with odd names in it',
+  shows('curl', 'list', 'rename', 'move', 'copy', 'delete', 'odd names'),
+  async () => {
+    const folder = `${program.url}odd/`;
+    const names = [...ODD_NAMES, '#?%41 ü'].map((name) => encodeURIComponent(name)).concat('caf%E9');
+    const listed = async (address: string) => {
+      expect(await curl('-X', 'PROPFIND', '-H', 'Depth: 1', address)).toBe(207);
+      const rows = await parseMultistatus((await body()).toString());
+      return rows.slice(1).map(({ href }) => href.slice(new URL(address).pathname.length));
+    };
+    const moved = (method: string, from: string, to: string) =>
+      curl('-X', method, '-H', `Destination: ${folder}${to}`, `${folder}${from}`);
+    expect(await curl('-X', 'MKCOL', folder)).toBe(201);
+    expect(await curl('-X', 'MKCOL', `${folder}sub/`)).toBe(201);
+    await writeFile(join(local.path, 'text'), 'text');
+    for (const name of names) {
+      expect(await curl('-T', 'text', `${folder}${name}`)).toBe(201);
+      expect(await moved('MOVE', name, `new%20${name}`)).toBe(201);
+      expect(await moved('MOVE', `new%20${name}`, `sub/${name}`)).toBe(201);
+      expect(await moved('COPY', `sub/${name}`, name)).toBe(201);
+      expect(await curl(`${folder}${name}`)).toBe(200);
+      expect((await body()).toString()).toBe('text');
+    }
+    expect((await listed(folder)).sort()).toEqual([...names, 'sub/'].sort());
+    expect((await listed(`${folder}sub/`)).sort()).toEqual([...names].sort());
+    for (const name of names) expect(await curl('-X', 'DELETE', `${folder}${name}`)).toBe(204);
+    expect(await listed(folder)).toEqual(['sub/']);
+  },
+);
+
+test(
+  'curl --parallel uploads four files at the same time, and all are whole',
+  shows('curl', 'two at once'),
+  async () => {
+    const names = ['1', '2', '3', '4'];
+    for (const name of names)
+      await writeFile(join(local.path, name), pseudoRandomBytes(1_000_000, Number(name)));
+    const folder = `${program.url}at%20once/`;
+    expect(await curl('-X', 'MKCOL', folder)).toBe(201);
+    await succeed('curl', [...login(), '--parallel', '-T', `{${names}}`, folder], { directory: local.path });
+    for (const name of names) {
+      expect(await curl(folder + name)).toBe(200);
+      expect((await body()).equals(pseudoRandomBytes(1_000_000, Number(name)))).toBe(true);
+    }
+  },
+);
 
 test('curl -L uploads and downloads a file whose name is typed without percent-encoding', async () => {
   expect(await curl('-L', '-T', 'source', `${program.url}käse-日本.txt`)).toBe(201);
@@ -73,10 +128,14 @@ test.each([
   ['8999000-', 8_999_000, SIZE],
   ['-500', SIZE - 500, SIZE],
   ['8999999-99999999', 8_999_999, SIZE],
-])('curl gets the range %s with status 206 and the right bytes', async (range, start, end) => {
-  expect(await curl('-r', range, `${program.url}file`)).toBe(206);
-  expect((await body()).equals(content.subarray(start, end))).toBe(true);
-});
+])(
+  'curl gets the range %s with status 206 and the right bytes',
+  shows('curl', 'range'),
+  async (range, start, end) => {
+    expect(await curl('-r', range, `${program.url}file`)).toBe(206);
+    expect((await body()).equals(content.subarray(start, end))).toBe(true);
+  },
+);
 
 test('curl gets two ranges at once with status 206 as parts with Content-Range', async () => {
   expect(await curl('-r', '0-9,5000000-5000009', `${program.url}file`)).toBe(206);

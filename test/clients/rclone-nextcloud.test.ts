@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { succeed } from '../support/command.ts';
+import { shows } from '../support/compatibility.ts';
+import { ODD_NAMES } from '../support/odd-names.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { configureRclone, type Rclone } from '../support/rclone.ts';
 import { examplesOf, startReverseProxy } from '../support/reverse-proxy.ts';
@@ -35,23 +37,47 @@ afterAll(async () => {
 });
 
 describe('rclone with the vendor nextcloud at files/USER', () => {
-  test('rclone copies a tree there and back, checks, moves and deletes it', async () => {
-    const source = join(local.path, 'source');
-    await mkdir(join(source, 'sub folder'), { recursive: true });
-    await writeFile(join(source, 'large.bin'), BYTES);
-    await writeFile(join(source, 'sub folder', '#1 & ü.txt'), 'text');
-    await rclone.run('copy', source, 'drive:copied');
-    await rclone.run('check', '--download', source, 'drive:copied');
-    const { output } = await rclone.run('copy', source, 'drive:copied', '-v', '--stats-one-line');
-    expect(output).not.toMatch(/Copied/);
-    await rclone.run('moveto', 'drive:copied/large.bin', 'drive:copied/sub folder/moved.bin');
-    await rclone.run('moveto', 'drive:copied/sub folder/moved.bin', 'drive:copied/large.bin');
-    await rclone.run('copy', 'drive:copied', join(local.path, 'back'));
-    expect(await digestTree(join(local.path, 'back'))).toEqual(await digestTree(source));
-    await rclone.run('deletefile', 'drive:copied/large.bin');
-    await rclone.run('purge', 'drive:copied');
-    expect((await rclone.run('lsf', '-R', 'drive:')).stdout).toBe('');
-  });
+  test(
+    'rclone copies a tree there and back, checks, moves and deletes it',
+    shows('rclone nextcloud', 'list', 'read', 'write', 'large file', 'rename', 'move', 'delete', 'odd names'),
+    async () => {
+      const source = join(local.path, 'source');
+      await mkdir(join(source, 'sub folder'), { recursive: true });
+      await writeFile(join(source, 'large.bin'), BYTES);
+      for (const name of [...ODD_NAMES, '#1 & ü.txt'])
+        await writeFile(join(source, 'sub folder', name), name);
+      await rclone.run('copy', source, 'drive:copied');
+      await rclone.run('check', '--download', source, 'drive:copied');
+      const { output } = await rclone.run('copy', source, 'drive:copied', '-v', '--stats-one-line');
+      expect(output).not.toMatch(/Copied/);
+      await rclone.run('moveto', 'drive:copied/large.bin', 'drive:copied/sub folder/moved.bin');
+      await rclone.run('moveto', 'drive:copied/sub folder/moved.bin', 'drive:copied/large.bin');
+      await rclone.run('copy', 'drive:copied', join(local.path, 'back'));
+      expect(await digestTree(join(local.path, 'back'))).toEqual(await digestTree(source));
+      await rclone.run('deletefile', 'drive:copied/large.bin');
+      await rclone.run('purge', 'drive:copied');
+      expect((await rclone.run('lsf', '-R', 'drive:')).stdout).toBe('');
+    },
+  );
+
+  test(
+    'rclone replaces a file, reads a part of it, keeps its time, and copies it within the drive without a download',
+    shows('rclone nextcloud', 'range', 'overwrite', 'copy', 'properties'),
+    async () => {
+      const file = join(local.path, 'file');
+      for (const text of ['a longer first text', '0123456789']) {
+        await writeFile(file, text);
+        await utimes(file, 981_173_106, 981_173_106);
+        await rclone.run('copyto', file, 'drive:file');
+      }
+      expect((await rclone.run('cat', '--offset', '3', '--count', '4', 'drive:file')).stdout).toBe('3456');
+      expect((await rclone.run('lsjson', 'drive:file')).stdout).toContain('"ModTime":"2001-02-03T04:05:06');
+      const { output } = await rclone.run('copyto', '-v', 'drive:file', 'drive:twin');
+      expect(output).toContain('server-side copy');
+      expect((await rclone.run('cat', 'drive:twin')).stdout).toBe('0123456789');
+      await rclone.run('delete', 'drive:', '--include', '/{file,twin}');
+    },
+  );
 });
 
 interface Answer {

@@ -31,10 +31,12 @@ interface Client {
 export const CLIENTS = {
   davfs2: { title: 'davfs2', without: ['range', 'copy', 'properties'] },
   rclone: { title: 'rclone', without: ['lock'] },
+  'rclone nextcloud': { title: 'rclone, vendor `nextcloud`', without: ['lock', 'two at once'] },
   gvfs: { title: 'gvfs (`gio`, Files of GNOME)', without: ['range', 'lock', 'properties'] },
   cadaver: { title: 'cadaver', without: ['range', 'large file', 'odd names', 'two at once'] },
   webdav: { title: 'npm `webdav`', without: [] },
   python: { title: 'webdavclient3 of Python', without: ['range', 'lock'] },
+  curl: { title: 'curl', without: ['lock', 'properties'] },
   davix: { title: 'davix', without: ['copy', 'lock', 'properties'] },
   lftp: { title: 'lftp', without: ['copy', 'lock'] },
   libreoffice: {
