@@ -14,6 +14,7 @@ const ALONE = [
   'test/unit/dav/body-memory.test.ts',
   'test/unit/drive/spool/spool-file.test.ts',
   'test/unit/http/credentials.test.ts',
+  'test/unit/state/pieces/removed-uploads.test.ts',
   'test/service/abandoned-search.test.ts',
   'test/gateway/metadata-memory.test.ts',
   'test/faults/gateway-memory.test.ts',

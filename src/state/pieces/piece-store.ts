@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { sizeText } from '../../util/size-text.ts';
 import { asFull, DiskRoom } from '../disk-room.ts';
-import { namesIn, type Piece, StoredUpload, type UnfinishedUpload } from './stored-upload.ts';
+import { directoryOf, namesIn, type Piece, StoredUpload, type UnfinishedUpload } from './stored-upload.ts';
 
 /** How long an unfinished upload is kept after its last change, in ms, as in Nextcloud. */
 const KEPT_MS = 24 * 3_600_000;
@@ -67,6 +67,8 @@ export class PieceStore {
   readonly #room: DiskRoom;
   /** By the name of the user's folder. */
   readonly #users = new Map<string, Uploads>();
+  /** Removals that have not taken the folder of the upload away, by the folder. */
+  readonly #leaving = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
   #collecting: Promise<void> = Promise.resolve();
 
@@ -116,6 +118,8 @@ export class PieceStore {
     this.#users.set(folderOf(user), uploads);
     try {
       const folder = join(this.#directory, folderOf(user));
+      // Otherwise the folder of a removed upload with this id would be taken, and go away with it.
+      await this.#leaving.get(directoryOf(id, folder));
       const upload = await StoredUpload.create(id, folder, this.#clock.now());
       if (!uploads.has(id)) uploads.set(id, upload);
     } catch (error) {
@@ -168,7 +172,11 @@ export class PieceStore {
     uploads?.delete(id);
     // In one step, so that no piece that arrives meanwhile can come into a folder that is being removed.
     const removed = join(this.#directory, REMOVED_PREFIX + randomUUID());
-    await rename(upload.directory, removed);
+    const { directory } = upload;
+    const isMoved = rename(directory, removed);
+    const isOver = isMoved.catch(() => undefined).finally(() => this.#leaving.delete(directory));
+    this.#leaving.set(directory, isOver);
+    await isMoved;
     await rm(removed, { recursive: true, force: true });
   }
 

@@ -47,7 +47,7 @@ export class StoredUpload implements UnfinishedUpload {
 
   /** Makes the upload's folder in `userFolder`, or takes the one that is there. */
   static async create(id: string, userFolder: string, nowMs: number): Promise<StoredUpload> {
-    const directory = join(userFolder, encodeURIComponent(id));
+    const directory = directoryOf(id, userFolder);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     // The user's folder and that of all users may be new too.
     for (const folder of [userFolder, dirname(userFolder), dirname(dirname(userFolder))])
@@ -93,6 +93,11 @@ export class StoredUpload implements UnfinishedUpload {
     this.pieces.set(name, { name, sizeBytes, storedMs });
     this.changedMs = Math.max(this.changedMs, storedMs);
   }
+}
+
+/** Returns the folder of the upload `id`. */
+export function directoryOf(id: string, userFolder: string): string {
+  return join(userFolder, encodeURIComponent(id));
 }
 
 /** Writes all of `body` into a new file, whose bytes are on the disk afterwards. Returns their number. */
