@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres.close());
 
-/** Number of batches, each of which moves what the one before it has moved. */
+/** Number of batches; each moves what the one before it has moved. */
 const BATCHES = 12;
 
 /** Entries that fail take as long as those that do not. */
