@@ -1,12 +1,12 @@
 /**
- * Names as URLs write them: percent-encoded bytes, nearly always UTF-8 (RFC 3986 §2.5). A byte that is no part of UTF-8, as in
+ * Names as URLs write them: percent-encoded bytes, nearly always UTF-8 (RFC 3986 §2.5). A byte that is not valid UTF-8, as in
  * names from an old disk, is written in a name as rclone does: a quote and two hexadecimal digits. A name that looks like that
  * gets more quotes, so that the mapping is one to one.
  */
 
 const QUOTE = '\u201b';
 
-/** Bytes that are no part of UTF-8 are above 0x7f. Between decoding and quoting each is one of these lone surrogates. */
+/** Bytes that are not valid UTF-8 are above 0x7f. Between decoding and quoting, each is one of these lone surrogates. */
 const LONE = 0xdc00;
 
 /** A lone byte, or digits that could be taken for one, with all quotes before it: each is looked at once. */

@@ -102,7 +102,7 @@ describe.each(IS_LONG ? ['through', 'back'] : ['through'])('davfs2, --write-mode
   );
 
   test(
-    'davfs2 makes, renames and removes files whose names are no UTF-8',
+    'davfs2 makes, renames and removes files whose names are not UTF-8',
     shows('davfs2', 'odd names'),
     async () => {
       const at = (name: string) => Buffer.from(join(mount.path, 'bytes', name), 'latin1');

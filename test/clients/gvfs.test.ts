@@ -101,7 +101,7 @@ describe('gvfs', () => {
     },
   );
 
-  test('gio info shows the creation date that another client has set, and reads a file whose name is no UTF-8', async () => {
+  test('gio info shows the creation date that another client has set, and reads a file whose name is not UTF-8', async () => {
     const body =
       '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><D:creationdate>2000-01-01T00:00:00Z</D:creationdate></D:prop></D:set></D:propertyupdate>';
     const address = `${folder.at('bytes/caf')}%E9`;

@@ -194,7 +194,7 @@ test('a file is renamed, and never over another one', async () => {
   expect([await drive.textOf('b.txt'), await drive.textOf('c.txt')]).toEqual(['b', 'a']);
 });
 
-test('a folder and a file whose names are no UTF-8 are opened and renamed', async () => {
+test('a folder and a file whose names are not UTF-8 are opened and renamed', async () => {
   await drive.dav('MKCOL', 'th%E9/');
   await drive.put('th%E9/caf%E9.txt', 'latin1');
   await drive.open();

@@ -96,7 +96,7 @@ test('a name is written at the service as rclone writes it, and one that rclone 
   expect((await other.client.send('GET', '/of \\ rclone ')).body.toString()).toBe('text');
 });
 
-describe('names that are no UTF-8', () => {
+describe('names that are not UTF-8', () => {
   const send = async (gateway: TestGateway, method: string, target: string, init: RequestInit = {}) => {
     const answer = await fetch(`${gateway.url}${target}`, { method, ...init });
     return { status: answer.status, text: await answer.text() };

@@ -148,3 +148,8 @@ export async function* joined(pieces: AsyncIterable<Uint8Array>): AsyncGenerator
   }
   if (length > 0) yield Buffer.concat(short);
 }
+
+/** Yields `item` alone. */
+export async function* only<T>(item: T): AsyncGenerator<T> {
+  yield item;
+}

@@ -71,10 +71,10 @@ interface Resources {
   readonly isAlone: boolean;
 }
 
-/** What is loaded for every answer that shows it. */
+/** State that every answer which shows it needs, whatever the user's rights and locks. */
 const LOADED_NEEDS: readonly PropertyNeed[] = ['quota', 'link', 'sync', 'reports'];
 
-/** Returns `NO_LIVE_STATE`, unless a lock concerns the answer, or it shows quota, shared links or a reader's rights. */
+/** Returns `NO_LIVE_STATE`, unless a lock concerns the answer, or it shows `LOADED_NEEDS` or the rights of a reader. */
 export async function liveStateOf(
   context: Context,
   { needs }: PropertySelection,

@@ -4,7 +4,14 @@ import type { Entry, FolderEntry, Listing } from '../../drive/files.ts';
 import type { BasePath } from '../../util/base-path.ts';
 import { nameOf, namesOf } from '../../util/path.ts';
 import { memberPieces } from '../answers/member-pieces.ts';
-import { answerBody, answerMultistatus, joined, rowsIn, sendMultistatus } from '../answers/multistatus.ts';
+import {
+  answerBody,
+  answerMultistatus,
+  joined,
+  only,
+  rowsIn,
+  sendMultistatus,
+} from '../answers/multistatus.ts';
 import {
   deadPropertiesOf,
   liveStateOf,
@@ -197,10 +204,6 @@ async function answerMembers(
     depth === '1' ? only(await drive.files.list(path, signal)) : drive.files.walk(path, signal);
   const pieces = memberRows(context, kept, { selection, state }, { folder: entry, listings });
   await sendMultistatus(exchange, joined(pieces), { wholeLength: TREE_WHOLE_LENGTH });
-}
-
-async function* only<T>(item: T): AsyncGenerator<T> {
-  yield item;
 }
 
 async function answerTree(

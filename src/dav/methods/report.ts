@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { unsupportedReport } from '../properties/reports.ts';
 import { depthOf } from '../request.ts';
-import { isDav, type XmlElement } from '../xml/xml-element.ts';
+import { DAV_NAMESPACE, type XmlElement } from '../xml/xml-element.ts';
 import { syncCollection } from './sync-collection.ts';
 import { versionTree } from './version-tree.ts';
 
@@ -18,7 +18,8 @@ export async function report(context: Context): Promise<void> {
   const { exchange, request } = context;
   const root = await context.xml.read(exchange);
   if (!root) throw new DavError(400, 'the body of REPORT is missing; send the element of a report');
-  const found = isDav(root, root.name) && exchange.above === undefined ? REPORTS.get(root.name) : undefined;
+  const isKnown = root.namespace === DAV_NAMESPACE && exchange.above === undefined;
+  const found = isKnown ? REPORTS.get(root.name) : undefined;
   if (!found)
     throw unsupportedReport(
       `there is no report ${root.name} here; DAV:supported-report-set lists the reports`,

@@ -1,4 +1,4 @@
-import { sendMultistatus } from '../answers/multistatus.ts';
+import { only, sendMultistatus } from '../answers/multistatus.ts';
 import { deadPropertiesOf, liveStateOf, resourceRow } from '../answers/propfind-rows.ts';
 import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
@@ -36,9 +36,5 @@ export async function versionTree(context: Context, root: XmlElement): Promise<v
     const href = entry === file ? requestHref(exchange, path, false) : hrefOf(exchange, entry.path, false);
     return resourceRow({ selection, state }, href, entry, dead);
   });
-  await sendMultistatus(exchange, once(Buffer.from(rows.join(''))), { wholeLength: WHOLE_LENGTH });
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
+  await sendMultistatus(exchange, only(Buffer.from(rows.join(''))), { wholeLength: WHOLE_LENGTH });
 }

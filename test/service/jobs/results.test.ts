@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { Directory } from '../../../src/service/directory/directory.ts';
-import { ENTRIES_KEPT_MAX, type Job } from '../../../src/service/jobs/job-rows.ts';
+import { ENTRIES_KEPT_MAX, type Job, type JobRows } from '../../../src/service/jobs/job-rows.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { Sqlite, type SqliteDatabase } from '../../../src/util/sqlite/sqlite.ts';
 import { addApp, besideService } from '../../support/consent.ts';
@@ -74,6 +74,35 @@ test('the result of a job of another process can be checked, also after its leas
   expect((await check(job.id)).json).toEqual({ '.tag': 'complete', entries: [] });
   await clock.advance(HOUR_MS);
   expect((await check(job.id)).json).toEqual({ '.tag': 'complete', entries: [] });
+});
+
+test('a batch waits for an earlier one of another process, and runs when that has ended or its process is gone', async () => {
+  const { account, app } = await ownJob('');
+  const add = (id: string) =>
+    elsewhere(({ jobRows }) =>
+      jobRows.add({ id, account, app, kind: KIND, line: 'batches' }, 'other', clock.now() + 20_000),
+    );
+  await put(service, '/a', 'text');
+  await put(service, '/b', 'text');
+  await add('dbjid:killed');
+  const success = { '.tag': 'complete', entries: [{ '.tag': 'success' }] };
+  const expectRun = (launched: Answered) =>
+    eventually(async () => {
+      await clock.advance(200);
+      expect((await check(idIn(launched))).json).toMatchObject(success);
+    });
+  const first = await rpc(service, KIND, { entries: [{ path: '/a' }] });
+  await clock.advance(19_000);
+  expect((await check(idIn(first))).json).toEqual(IN_PROGRESS);
+  expect((await rpc(service, 'files/get_metadata', { path: '/a' })).status).toBe(200);
+  await clock.advance(1_000);
+  await expectRun(first);
+  await add('dbjid:ends');
+  const second = await rpc(service, KIND, { entries: [{ path: '/b' }] });
+  await clock.advance(1_000);
+  expect((await check(idIn(second))).json).toEqual(IN_PROGRESS);
+  await elsewhere(({ jobRows }) => jobRows.end('dbjid:ends', clock.now(), 'failed'));
+  await expectRun(second);
 });
 
 test('a job that takes 10 minutes is in progress for another process until its result is there', async () => {
@@ -167,8 +196,8 @@ test('beyond 250,000 entries the oldest results are removed', async () => {
   expect((await check(large.id)).json).toMatchObject({ entries: { length: ENTRIES_KEPT_MAX - 1 } });
 });
 
-/** Starts a service that cannot store jobs, because of an error with this code. */
-async function withoutRoom(code: string) {
+/** Starts a service whose jobs fail with an error of this code where they are stored, or in `broken`. */
+async function withBrokenJobs(code: string, broken: readonly (keyof JobRows)[] = ['add', 'end']) {
   const storage = await opened();
   await storage.createNamespace(NAMESPACE, 1000);
   await storage.createFolder(NAMESPACE, '/a', false);
@@ -177,7 +206,7 @@ async function withoutRoom(code: string) {
   };
   const over = await serviceOver(storage, silentLog, (directory) => ({
     ...directory,
-    jobRows: { ...directory.jobRows, add: fails, end: fails },
+    jobRows: { ...directory.jobRows, ...Object.fromEntries(broken.map((name) => [name, fails])) },
   }));
   onTestFinished(() => over.close());
   const statusOf = async (path: string) => (await rpc(over, 'files/get_metadata', { path })).status;
@@ -185,13 +214,20 @@ async function withoutRoom(code: string) {
 }
 
 test('delete_batch removes its entries and has a result on a disk that is too full to store it', async () => {
-  const { over, statusOf, launched } = await withoutRoom('SQLITE_FULL');
+  const { over, statusOf, launched } = await withBrokenJobs('SQLITE_FULL');
   expect(await finished(over, 'delete_batch', launched)).toMatchObject([{ '.tag': 'success' }]);
   expect(await statusOf('/a')).toBe(409);
 });
 
 test('delete_batch answers 500 and removes nothing when its job cannot be stored', async () => {
-  const { statusOf, launched } = await withoutRoom('SQLITE_IOERR');
+  const { statusOf, launched } = await withBrokenJobs('SQLITE_IOERR');
   expect(launched.status).toBe(500);
+  expect(await statusOf('/a')).toBe(200);
+});
+
+test('delete_batch answers internal_error and removes nothing when it cannot see whose turn it is', async () => {
+  const { over, statusOf, launched } = await withBrokenJobs('ECONNRESET', ['mustWait']);
+  const check = () => rpc(over, `${KIND}/check`, { async_job_id: idIn(launched) });
+  await eventually(async () => expect(refusalIn(await check())).toEqual(FAILED));
   expect(await statusOf('/a')).toBe(200);
 });

@@ -24,7 +24,7 @@ describe('parseResourceUrl', () => {
     ['/u%CC%88', '/ü', false],
     ['/\u00c3\u00bc', '/ü', false],
     ['/a%0Ab', '/a\nb', false],
-    // Bytes that are no UTF-8 are never a slash or a dot.
+    // Bytes that are not UTF-8 are never a slash or a dot.
     ['/caf%e9', '/caf\u201bE9', false],
     ['/caf\u00e9', '/caf\u201bE9', false],
     ['/%c0%ae%c0%ae/%c0%af', '/\u201bC0\u201bAE\u201bC0\u201bAE/\u201bC0\u201bAF', false],

@@ -12,7 +12,7 @@ const bytesOf = (segment: string) =>
     'hex',
   );
 
-/** Pieces of which quotes, lone bytes, parts of characters and what looks like them come together. */
+/** Joined in any order, these make quotes, lone bytes, parts of characters, and text that looks like them. */
 const PIECES = ['\u201b', 'C3', 'A9', 'c3', 'E2', '82', 'AC', 'F0', '9F', 'é', '€', '😀', 'x', '\u0301'];
 
 describe('names of URLs', () => {
