@@ -4,11 +4,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type MemoryBucket, startMemoryBucket } from '../support/memory-bucket.ts';
 import { matchOutput, runProgram, spawnProgram, temporaryDirectory } from '../support/program.ts';
 
+const TEMPORARY_KEYS = { accessKeyId: 'key', secretAccessKey: 'secret', sessionToken: 'token' };
+
 let data: Awaited<ReturnType<typeof temporaryDirectory>>;
 let bucket: MemoryBucket;
 
 beforeEach(async () => {
-  [data, bucket] = await Promise.all([temporaryDirectory(), startMemoryBucket()]);
+  [data, bucket] = await Promise.all([temporaryDirectory(), startMemoryBucket(TEMPORARY_KEYS)]);
 });
 afterEach(async () => {
   await bucket.close();
@@ -34,8 +36,9 @@ function call(
 
 const environment = () => ({
   ...process.env,
-  AWS_ACCESS_KEY_ID: bucket.access.login.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: bucket.access.login.secretAccessKey,
+  AWS_ACCESS_KEY_ID: TEMPORARY_KEYS.accessKeyId,
+  AWS_SECRET_ACCESS_KEY: TEMPORARY_KEYS.secretAccessKey,
+  AWS_SESSION_TOKEN: TEMPORARY_KEYS.sessionToken,
 });
 
 test('davgate service --blocks keeps contents in the bucket across a kill, and service check reads them there', async () => {

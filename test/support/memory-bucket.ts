@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import aws4 from 'aws4';
-import type { BucketAccess } from '../../src/service/storage/blocks/bucket/bucket-address.ts';
+import type { BucketAccess, BucketLogin } from '../../src/service/storage/blocks/bucket/bucket-address.ts';
 
-const LOGIN = { accessKeyId: 'the key', secretAccessKey: 'the secret' };
+const LOGIN: BucketLogin = { accessKeyId: 'the key', secretAccessKey: 'the secret' };
 
 /** Maximum number of keys on a page: few, so that tests have several pages. */
 const PAGE_KEYS = 3;
@@ -41,12 +42,15 @@ export interface MemoryBucket {
   readonly requests: readonly BucketRequest[];
   /** Returns how the next request fails; `undefined` lets it succeed. */
   fault: (request: BucketRequest) => BucketFault | undefined;
+  /** How fast it reads the body of a request. */
+  bytesPerSecond: number;
   /** Lets the store do what requests with the fault `late` asked for. */
   settle(): void;
   close(): Promise<void>;
 }
 
-export async function startMemoryBucket(): Promise<MemoryBucket> {
+/** Starts a store with one user, whose keys are permanent by default. */
+export async function startMemoryBucket(login = LOGIN): Promise<MemoryBucket> {
   const objects = new Map<string, Buffer>();
   const requests: BucketRequest[] = [];
   const late: (() => void)[] = [];
@@ -56,7 +60,7 @@ export async function startMemoryBucket(): Promise<MemoryBucket> {
   const { port } = server.address() as AddressInfo; // listening on TCP
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = Buffer.concat(await request.toArray());
+    const body = await read(request);
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://store');
     const [, name, ...rest] = pathname.split('/').map(decodeURIComponent);
     const [method = '', key] = [request.method, rest.join('/')];
@@ -64,7 +68,7 @@ export async function startMemoryBucket(): Promise<MemoryBucket> {
     const fault = bucket.fault({ method, key });
     if (fault === 'silent') return;
     if (fault === 'reset') return void request.socket.destroy();
-    const refusal = typeof fault === 'object' ? fault : refusalOf(request, body, name);
+    const refusal = typeof fault === 'object' ? fault : refusalOf(request, body, name, login);
     if (refusal) return void refuse(response, refusal);
     if (fault === 'late') {
       late.push(() => void change(method, key, body));
@@ -75,6 +79,19 @@ export async function startMemoryBucket(): Promise<MemoryBucket> {
     if (method === 'GET' && key === '') return void response.end(listing(searchParams));
     if (method === 'GET') return send(request, response, objects.get(key), fault);
     response.writeHead(method === 'DELETE' ? 204 : 200).end();
+  }
+
+  async function read(request: IncomingMessage): Promise<Buffer> {
+    const started = performance.now();
+    const chunks: Buffer[] = [];
+    let sizeBytes = 0;
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      sizeBytes += chunk.length;
+      const earlyMs = started + (1000 * sizeBytes) / bucket.bytesPerSecond - performance.now();
+      if (earlyMs > 0) await pause(earlyMs);
+    }
+    return Buffer.concat(chunks);
   }
 
   function change(method: string, key: string, body: Buffer): void {
@@ -100,11 +117,12 @@ export async function startMemoryBucket(): Promise<MemoryBucket> {
         bucket: 'drive',
         prefix: 'our files/',
       },
-      login: LOGIN,
+      login,
     },
     objects,
     requests,
     fault: () => undefined,
+    bytesPerSecond: Infinity,
     settle() {
       for (const happen of late.splice(0)) happen();
     },
@@ -140,18 +158,24 @@ function send(
 }
 
 /** Returns how a real store refuses a request that is not signed, or whose body has changed. */
-function refusalOf({ method, url, headers }: IncomingMessage, body: Buffer, bucket: string | undefined) {
+function refusalOf(
+  { method, url, headers }: IncomingMessage,
+  body: Buffer,
+  bucket: string | undefined,
+  login: BucketLogin,
+) {
   const { authorization, host, ...others } = headers;
-  const isKnown = authorization?.includes(`Credential=${LOGIN.accessKeyId}/`);
+  const isKnown = authorization?.includes(`Credential=${login.accessKeyId}/`);
   if (!isKnown) return { status: 403, code: 'InvalidAccessKeyId' };
   const names = /SignedHeaders=([^,]*)/.exec(authorization ?? '')?.[1]?.split(';') ?? [];
   const signed = Object.fromEntries(names.map((name) => [name, name === 'host' ? host : others[name]]));
   const again = aws4.sign(
     { service: 's3', region: 'us-east-1', method: method ?? '', path: url ?? '', headers: signed },
-    LOGIN,
+    { accessKeyId: login.accessKeyId, secretAccessKey: login.secretAccessKey },
   );
   if (again.headers?.['Authorization'] !== authorization)
     return { status: 403, code: 'SignatureDoesNotMatch' };
+  if (headers['x-amz-security-token'] !== login.sessionToken) return { status: 403, code: 'InvalidToken' };
   if (bucket !== 'drive') return { status: 404, code: 'NoSuchBucket' };
   const hash = createHash('sha256').update(body).digest('hex');
   if (headers['x-amz-content-sha256'] !== hash) return { status: 400, code: 'XAmzContentSHA256Mismatch' };

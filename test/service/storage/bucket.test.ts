@@ -1,10 +1,13 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { readdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { blockBucket } from '../../../src/service/storage/blocks/bucket/block-bucket.ts';
 import type { BucketLogin } from '../../../src/service/storage/blocks/bucket/bucket-address.ts';
+import { localDisk } from '../../../src/service/storage/blocks/disk.ts';
+import { IncomingFiles } from '../../../src/service/storage/blocks/incoming-files.ts';
 import { checkStorage } from '../../../src/service/storage/check/storage-check.ts';
 import type { StorageOptions } from '../../../src/service/storage/open.ts';
 import type { Storage } from '../../../src/service/storage/storage.ts';
@@ -12,6 +15,7 @@ import { BLOCK_BYTES } from '../../../src/util/content-hash.ts';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { expectSoon } from '../../support/eventually.ts';
 import { type BucketFault, type MemoryBucket, startMemoryBucket } from '../../support/memory-bucket.ts';
+import { temporaryDirectory } from '../../support/program.ts';
 import { expectSound } from './invariants.ts';
 import { body, bytesOf, commit, HOME, opened, put, refusal } from './opened.ts';
 
@@ -216,6 +220,54 @@ describe('a bucket that fails', () => {
   );
 });
 
+describe('a bucket that is slow', () => {
+  /** Returns the blocks in the bucket, which may be silent for `silenceMs`, and a function that keeps one more. */
+  async function blocksIn(silenceMs: number) {
+    const directory = await temporaryDirectory();
+    onTestFinished(() => directory.remove());
+    const incoming = new IncomingFiles(directory.path, localDisk);
+    await incoming.prepare();
+    const { access } = bucket;
+    const blocks = blockBucket({ access, directoryTag: 'tag', hasBlocks: false, incoming, silenceMs });
+    onTestFinished(() => blocks.close());
+    await blocks.prepare();
+    async function keep(bytes: Buffer): Promise<string> {
+      const name = blocks.newName(createHash('sha256').update(bytes).digest('hex'));
+      const file = await incoming.create();
+      await writeFile(file.path, bytes);
+      await blocks.keep(name, file);
+      return name;
+    }
+    return { blocks, keep };
+  }
+
+  test('when it hangs, of 40 blocks none is kept, and those that wait for their turn are not sent; later ones are kept', async () => {
+    const { blocks, keep } = await blocksIn(1000);
+    bucket.fault = () => 'silent';
+    const sent = () => bucket.requests.filter(({ method }) => method === 'PUT').length;
+    const before = sent();
+    const outcomes = await Promise.all(Array.from({ length: 40 }, () => refusal(keep(randomBytes(100_000)))));
+    for (const outcome of outcomes) expect(outcome).toMatch(/^127\.0\.0\.1:\d+ does not answer/);
+    // Eight are sent at the same time, and each of them five times.
+    expect(sent() - before).toBeLessThanOrEqual(8 * 5);
+    bucket.fault = () => undefined;
+    const bytes = randomBytes(100_000);
+    expect(bytes.equals(await blocks.read(await keep(bytes), bytes.length))).toBe(true);
+  });
+
+  test('a block that takes longer on its way than the bucket may be silent is kept', async () => {
+    const silenceMs = 5000;
+    const { blocks, keep } = await blocksIn(silenceMs);
+    // More than the buffers of a connection hold.
+    const bytes = randomBytes(32 * 1024 * 1024);
+    bucket.bytesPerSecond = 3 * 1024 * 1024;
+    const started = performance.now();
+    const name = await keep(bytes);
+    expect(performance.now() - started).toBeGreaterThan(2 * silenceMs);
+    expect(bytes.equals(await blocks.read(name, bytes.length))).toBe(true);
+  });
+});
+
 async function damagesOf(dataDirectory: string): Promise<string[]> {
   const damages: string[] = [];
   const checked = { dataDirectory, bucket: bucket.access };
@@ -258,6 +310,23 @@ describe('a start', () => {
   ])('with %s says so', async (_, { login = bucket.access.login, bucket: name = 'drive' }, remedy) => {
     const access = { login, address: { ...bucket.access.address, bucket: name } };
     expect(await refusal(opened({ bucket: access }))).toMatch(remedy);
+  });
+
+  test('with temporary keys passes their session token on, and says when it is wrong', async () => {
+    const login = { ...bucket.access.login, sessionToken: 'the token' };
+    const temporary = await startMemoryBucket(login);
+    onTestFinished(() => temporary.close());
+    const storage = await opened({ bucket: temporary.access });
+    await put(storage, '/a', randomBytes(100_000));
+    expect((await read(storage, '/a')).length).toBe(100_000);
+    const { accessKeyId, secretAccessKey } = login;
+    for (const wrong of [
+      { accessKeyId, secretAccessKey },
+      { ...login, sessionToken: 'an old one' },
+    ]) {
+      const access = { ...temporary.access, login: wrong };
+      expect(await refusal(opened({ bucket: access }))).toMatch('check AWS_SESSION_TOKEN');
+    }
   });
 
   test.each([

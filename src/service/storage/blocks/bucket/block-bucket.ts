@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import PQueue from 'p-queue';
+import { systemClock } from '../../../../util/clock.ts';
 import { type BlockPlace, hashIn, LostBlockError, uniqueName } from '../block-place.ts';
 import type { IncomingFiles } from '../incoming-files.ts';
 import { Bucket } from './bucket.ts';
@@ -21,6 +22,8 @@ interface BlockBucketParts {
   /** Whether the service has blocks in a bucket already. */
   readonly hasBlocks: boolean;
   readonly incoming: IncomingFiles;
+  /** How long the store may be silent, in ms. */
+  readonly silenceMs?: number;
 }
 
 /** The blocks of a service in a bucket. */
@@ -30,8 +33,9 @@ export interface BlockBucket extends BlockPlace {
 }
 
 /** Returns the blocks of a service in a bucket. */
-export function blockBucket({ access, directoryTag, hasBlocks, incoming }: BlockBucketParts): BlockBucket {
-  const bucket = new Bucket(access);
+export function blockBucket(parts: BlockBucketParts): BlockBucket {
+  const { access, directoryTag, hasBlocks, incoming, silenceMs } = parts;
+  const bucket = new Bucket(access, silenceMs);
   const folder = `${access.address.prefix}${directoryTag}/`;
   const sending = new PQueue({ concurrency: SENT_AT_ONCE });
 
@@ -79,13 +83,17 @@ export function blockBucket({ access, directoryTag, hasBlocks, incoming }: Block
       await isOwned();
     },
     newName: uniqueName,
-    keep: (name, file) =>
-      sending.add(async () => {
+    keep(name, file) {
+      const since = systemClock.instant();
+      return sending.add(async () => {
         await file.file.close();
+        // It would only wait as long as those before it.
+        bucket.expectAnswering(since);
         // The store refuses bytes that have changed on the way, and so since they arrived.
         await bucket.put(`${folder}${name}`, await readFile(file.path), hashIn(name) ?? '');
         await incoming.drop(file);
-      }),
+      });
+    },
     // An answered put is durable.
     sync: () => Promise.resolve(),
     async read(name, sizeBytes, into = Buffer.allocUnsafeSlow(sizeBytes), start = 0) {

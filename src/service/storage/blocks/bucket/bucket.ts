@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import aws4 from 'aws4';
 import { Pool } from 'undici';
-import { elapsedMs, systemClock } from '../../../../util/clock.ts';
+import { elapsedMs, type Instant, systemClock } from '../../../../util/clock.ts';
 import { type BucketAccess, bucketText } from './bucket-address.ts';
 import { errorCodeIn, type KeyPage, keyPageIn } from './bucket-answers.ts';
 import { BucketError } from './bucket-error.ts';
@@ -10,8 +11,11 @@ import { BucketError } from './bucket-error.ts';
 /** Connections to the store at the same time. */
 const CONNECTIONS_MAX = 32;
 
-/** How long the store may take for the head of an answer, and for its next bytes, in ms. */
+/** How long the store may take for a piece of a request, for the head of an answer, and for its next bytes, in ms. */
 const SILENCE_MS = 30_000;
+
+/** Size of the pieces in which a body is sent, in bytes. Each shows progress, so that a slow line is not taken for a dead store. */
+const PIECE_BYTES = 256 * 1024;
 
 /** Pauses before a request is repeated that failed for a passing reason, in ms; some randomness is added. */
 const PAUSES_MS = [200, 500, 1000, 2000];
@@ -30,6 +34,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   NoSuchBucket: 'create the bucket',
   InvalidAccessKeyId: 'check AWS_ACCESS_KEY_ID',
   SignatureDoesNotMatch: 'check AWS_SECRET_ACCESS_KEY',
+  InvalidToken: 'check AWS_SESSION_TOKEN',
+  ExpiredToken: 'renew the keys and AWS_SESSION_TOKEN, and start again',
   AccessDenied: 'let this key put, get, list and delete objects there',
   RequestTimeTooSkewed: "set this machine's clock",
   AuthorizationHeaderMalformed: 'check the region in the address',
@@ -58,20 +64,34 @@ const NOTHING_HASH = createHash('sha256').digest('hex');
 export class Bucket {
   readonly #pool: Pool;
   readonly #host: string;
+  /** When a request last ended because the store was silent, if it has not answered another one since. */
+  #hungAt: Instant | undefined;
 
-  constructor(private readonly access: BucketAccess) {
+  constructor(
+    private readonly access: BucketAccess,
+    silenceMs = SILENCE_MS,
+  ) {
     const { origin, host } = new URL(access.address.endpoint);
     this.#host = host;
     this.#pool = new Pool(origin, {
       connections: CONNECTIONS_MAX,
-      headersTimeout: SILENCE_MS,
-      bodyTimeout: SILENCE_MS,
+      headersTimeout: silenceMs,
+      bodyTimeout: silenceMs,
     });
+  }
+
+  /** Throws if the store has been silent for too long since an instant, and has not answered after that. */
+  expectAnswering(since: Instant): void {
+    if (this.#hungAt !== undefined && since < this.#hungAt)
+      throw new BucketError(`${this.#host} does not answer`);
   }
 
   /** Puts an object, whose SHA-256 is `bodyHash` in hex, in place of an existing one. */
   async put(key: string, body: Buffer, bodyHash: string): Promise<void> {
-    const headers = { 'content-md5': createHash('md5').update(body).digest('base64') };
+    const headers = {
+      'content-length': String(body.length),
+      'content-md5': createHash('md5').update(body).digest('base64'),
+    };
     await this.#ask({ method: 'PUT', key, headers, body, bodyHash }, read);
   }
 
@@ -143,11 +163,13 @@ export class Bucket {
   async #once<T>(request: BucketRequest, receive: (answer: Received) => Promise<T>): Promise<T> {
     const { method, body } = request;
     try {
-      const answer = await this.#pool.request({ ...this.#signed(request), method, body: body ?? null });
+      const answer = await this.#pool.request({ ...this.#signed(request), method, body: sent(body) });
+      this.#hungAt = undefined;
       if (answer.statusCode >= 300) throw await this.#refusal(answer);
       return await receive(answer);
     } catch (error) {
       if (error instanceof BucketError) throw error;
+      if (error instanceof Error && /Timeout/.test(error.name)) this.#hungAt = systemClock.instant();
       const why = error instanceof Error ? error.message : String(error);
       throw new BucketError(`${this.#host} does not answer as it should (${why})`, undefined, '', {
         cause: error,
@@ -181,6 +203,15 @@ export class Bucket {
       `${bucketText(this.access.address)} at ${this.#host} answers ${answer.statusCode} ${code}`.trim();
     return new BucketError(remedy === undefined ? what : `${what}: ${remedy}`, answer.statusCode, code);
   }
+}
+
+function sent(body: Buffer | undefined): Readable | null {
+  return body ? Readable.from(pieces(body), { objectMode: false }) : null;
+}
+
+function* pieces(body: Buffer): Generator<Buffer> {
+  for (let start = 0; start < body.length; start += PIECE_BYTES)
+    yield body.subarray(start, start + PIECE_BYTES);
 }
 
 function read({ body }: Received): Promise<string> {
