@@ -1,12 +1,10 @@
 import type { Entry } from '../../drive/files.ts';
-import type { Lock } from '../../state/locks.ts';
 import type { DeadProperty } from '../../state/properties.ts';
 import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
 import { statusOf } from '../failures.ts';
 import { UnreadChecksums } from '../properties/checksums.ts';
-import { type LiveState, NO_LIVE_STATE, type PropertyNeed } from '../properties/live-properties.ts';
-import { loadLiveState } from '../properties/live-state.ts';
+import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import type { PropertySelection } from '../properties/property-selection.ts';
 import { encodeSegment } from '../request.ts';
 import { escapeText } from '../xml/xml-writer.ts';
@@ -18,7 +16,6 @@ export type DeadProperties = ReadonlyMap<string, readonly DeadProperty[]>;
 export const NO_DEAD: DeadProperties = new Map();
 
 const NONE: readonly DeadProperty[] = [];
-const NO_LOCKS: readonly Lock[] = [];
 
 /** The data that all rows of one answer are rendered from, besides their entries. */
 export interface RowContext {
@@ -61,38 +58,6 @@ export class MemberRows {
     const propstats = selection.propstats(entry, this.dead.get(entry.id) ?? NONE, state);
     return this.#start + escapeText(encodeSegment(entry.name)) + slash + responseEnd(propstats);
   }
-}
-
-/** The resources of an answer. */
-interface Resources {
-  /** Returns `undefined` with depth infinity, where they are not known yet. */
-  readonly entries: () => readonly Entry[] | undefined;
-  /** Whether the resource at the request's path is the only one. */
-  readonly isAlone: boolean;
-}
-
-/** State that every answer which shows it needs, whatever the user's rights and locks. */
-const LOADED_NEEDS: readonly PropertyNeed[] = ['quota', 'link', 'sync', 'reports'];
-
-/** Returns `NO_LIVE_STATE`, unless a lock concerns the answer, or it shows `LOADED_NEEDS` or the rights of a reader. */
-export async function liveStateOf(
-  context: Context,
-  { needs }: PropertySelection,
-  { entries, isAlone }: Resources,
-): Promise<LiveState> {
-  const locks = needs.has('locks') ? await locksAround(context, isAlone) : NO_LOCKS;
-  const needsRights = needs.has('rights') && context.drive.isReadOnly !== undefined;
-  const needsMore = LOADED_NEEDS.some((need) => needs.has(need));
-  if (locks.length === 0 && !needsMore && !needsRights) return NO_LIVE_STATE;
-  return loadLiveState(context, needs, { entries: entries(), locks });
-}
-
-async function locksAround({ drive, path, clock }: Context, isAlone: boolean): Promise<readonly Lock[]> {
-  const { locks } = drive.state;
-  const nowMs = clock.now();
-  if (isAlone) return locks.covering(nowMs, path);
-  const [covering, within] = await Promise.all([locks.covering(nowMs, path), locks.within(nowMs, path)]);
-  return covering.length + within.length === 0 ? NO_LOCKS : [...covering, ...within];
 }
 
 /** Returns the dead properties that the rows of `entries` show. Computes checksums that the request names, if it may. */

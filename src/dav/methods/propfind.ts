@@ -12,18 +12,13 @@ import {
   rowsIn,
   sendMultistatus,
 } from '../answers/multistatus.ts';
-import {
-  deadPropertiesOf,
-  liveStateOf,
-  NO_DEAD,
-  type RowContext,
-  resourceRow,
-} from '../answers/propfind-rows.ts';
+import { deadPropertiesOf, NO_DEAD, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
 import { RenderedListings } from '../answers/rendered-listings.ts';
 import { clientOf } from '../clients.ts';
 import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { NO_LIVE_STATE } from '../properties/live-properties.ts';
+import { liveStateOf } from '../properties/live-state.ts';
 import { PropertySelection, parsePropfind } from '../properties/property-selection.ts';
 import {
   type Depth,

@@ -1,10 +1,11 @@
 import type { Entry, FolderEntry } from '../../drive/files.ts';
 import { namesOf, type Path } from '../../util/path.ts';
 import { joined, responseXml, sendMultistatus, statusLine } from '../answers/multistatus.ts';
-import { deadPropertiesOf, liveStateOf, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
+import { deadPropertiesOf, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
 import { clientOf } from '../clients.ts';
 import { type Context, presentFiles } from '../context.ts';
 import { DavError } from '../errors.ts';
+import { liveStateOf } from '../properties/live-state.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
 import { unsupportedReport } from '../properties/reports.ts';
 import { encodeSegment, requestHref } from '../request.ts';

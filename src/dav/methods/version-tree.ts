@@ -1,8 +1,9 @@
 import { only, sendMultistatus } from '../answers/multistatus.ts';
-import { deadPropertiesOf, liveStateOf, resourceRow } from '../answers/propfind-rows.ts';
+import { deadPropertiesOf, resourceRow } from '../answers/propfind-rows.ts';
 import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
+import { liveStateOf } from '../properties/live-state.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
 import { unsupportedReport } from '../properties/reports.ts';
 import { entryHere, hrefOf, requestHref } from '../request.ts';

@@ -5,7 +5,12 @@ import type { FileEntry } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
 import { DavError } from '../errors.ts';
 import { escapeAttribute } from '../xml/xml-writer.ts';
-import { DAVGATE_NAMESPACE, OWNCLOUD_NAMESPACE, type PropertyName } from './property-names.ts';
+import {
+  DAVGATE_NAMESPACE,
+  isSameProperty,
+  OWNCLOUD_NAMESPACE,
+  type PropertyName,
+} from './property-names.ts';
 
 /** One checksum as in `OC-Checksum`: `SHA1:da39…`. */
 const CHECKSUM = /^[A-Z0-9-]{2,16}:[0-9a-zA-Z+/=]{1,128}$/i;
@@ -19,8 +24,8 @@ export function isChecksum(text: string): boolean {
   return CHECKSUM.test(text);
 }
 
-export function isChecksums({ namespace, name }: PropertyName): boolean {
-  return namespace === NAME.namespace && name === NAME.name;
+export function isChecksums(name: PropertyName): boolean {
+  return isSameProperty(name, NAME);
 }
 
 /** Stands among the dead properties of a file whose checksums could not be computed now. */

@@ -1,7 +1,7 @@
 import type { Entry } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
 import { DAV_NAMESPACE } from '../xml/xml-element.ts';
-import { MICROSOFT_NAMESPACE, type PropertyName } from './property-names.ts';
+import { isSameProperty, MICROSOFT_NAMESPACE, type PropertyName } from './property-names.ts';
 import { isoTime, parseTime } from './property-times.ts';
 
 const NAME: PropertyName = { namespace: DAV_NAMESPACE, name: 'creationdate' };
@@ -10,7 +10,7 @@ const NAME: PropertyName = { namespace: DAV_NAMESPACE, name: 'creationdate' };
 const WINDOWS_NAME: PropertyName = { namespace: MICROSOFT_NAMESPACE, name: 'Win32CreationTime' };
 
 export function isCreationDate(name: PropertyName): boolean {
-  return isNamed(name, NAME);
+  return isSameProperty(name, NAME);
 }
 
 /** Returns the dead property that stores a creation date, in ms since 1970. The service keeps none. */
@@ -31,9 +31,9 @@ export function creationMsOf(entry: Entry, dead: readonly DeadProperty[]): numbe
 }
 
 function setCreationMs(dead: readonly DeadProperty[]): number | undefined {
-  const ms = timeIn(dead.find((property) => isNamed(property, NAME)));
+  const ms = timeIn(dead.find((property) => isSameProperty(property, NAME)));
   if (ms !== undefined) return ms;
-  const windowsMs = timeIn(dead.find((property) => isNamed(property, WINDOWS_NAME)));
+  const windowsMs = timeIn(dead.find((property) => isSameProperty(property, WINDOWS_NAME)));
   // Explorer sends 1601 for an unknown time.
   return windowsMs !== undefined && windowsMs > 0 ? windowsMs : undefined;
 }
@@ -41,8 +41,4 @@ function setCreationMs(dead: readonly DeadProperty[]): number | undefined {
 function timeIn(property: DeadProperty | undefined): number | undefined {
   const text = property && /^<[^>]*>([^<]*)</.exec(property.xml)?.[1];
   return text === undefined ? undefined : parseTime(text.trim());
-}
-
-function isNamed({ namespace, name }: PropertyName, other: PropertyName): boolean {
-  return name === other.name && namespace === other.namespace;
 }

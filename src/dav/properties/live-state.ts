@@ -8,6 +8,7 @@ import { statusOf } from '../failures.ts';
 import { hrefOf } from '../request.ts';
 import { tokenNow } from '../sync/sync-page.ts';
 import { type LiveState, NO_LIVE_STATE, type PropertyNeed, UnavailableProperty } from './live-properties.ts';
+import type { PropertySelection } from './property-selection.ts';
 import { reportsOf } from './reports.ts';
 
 /** Maximum number of rows with shared links. Each costs a call of the service, which limits their rate. */
@@ -20,26 +21,33 @@ const TOO_MANY_LINKS = new UnavailableProperty(
   `shared-link is available with Depth 0, or with Depth 1 in a folder of up to ${LINK_ROWS_MAX} entries`,
 );
 
-/**
- * Loads the state that the rows of one answer need, besides `locks`, those around its resources. `entries` are the
- * resources; `undefined` with depth infinity, where they are not known yet.
- */
-export async function loadLiveState(
+/** The resources of an answer. */
+interface Resources {
+  /** Returns `undefined` with depth infinity, where they are not known yet. */
+  readonly entries: () => readonly Entry[] | undefined;
+  /** Whether the resource at the request's path is the only one. */
+  readonly isAlone: boolean;
+}
+
+/** State that every answer which shows it needs, whatever the user's rights and locks. */
+const LOADED_NEEDS: readonly PropertyNeed[] = ['quota', 'link', 'sync', 'reports'];
+
+/** Loads the state that the rows of one answer need: `NO_LIVE_STATE` for most of them. */
+export async function liveStateOf(
   context: Context,
-  needs: ReadonlySet<PropertyNeed>,
-  { entries, locks }: { readonly entries: readonly Entry[] | undefined; readonly locks: readonly Lock[] },
+  { needs }: PropertySelection,
+  resources: Resources,
 ): Promise<LiveState> {
-  const needsLinks = needs.has('link');
+  const locks = needs.has('locks') ? await locksAround(context, resources.isAlone) : NO_LOCKS;
   const isReadOnly = needs.has('rights') ? context.drive.isReadOnly : undefined;
-  const needsToken = needs.has('sync');
-  const needsReports = needs.has('reports');
+  const isEmpty = !isReadOnly && !LOADED_NEEDS.some((need) => needs.has(need));
+  if (locks.length === 0 && isEmpty) return NO_LIVE_STATE;
+  const entries = resources.entries();
   const [quota, links, token] = await Promise.all([
     needs.has('quota') ? context.drive.files.freeSpace(context.exchange.signal, context.path) : undefined,
-    needsLinks ? linksOf(context, entries) : undefined,
-    needsToken ? tokenOf(context, entries) : undefined,
+    needs.has('link') ? linksOf(context, entries) : undefined,
+    needs.has('sync') ? tokenOf(context, entries) : undefined,
   ]);
-  const isEmpty = !quota && !needsLinks && !needsToken && !needsReports && !isReadOnly;
-  if (locks.length === 0 && isEmpty) return NO_LIVE_STATE;
   const locksOf = lockLookup(locks);
   return {
     nowMs: context.clock.now(),
@@ -52,6 +60,14 @@ export async function loadLiveState(
     linkOf: (entry) => (links ? links.get(entry.id) : TOO_MANY_LINKS),
     isEmptyFor: (entry) => isEmpty && locksOf(entry).length === 0,
   };
+}
+
+async function locksAround({ drive, path, clock }: Context, isAlone: boolean): Promise<readonly Lock[]> {
+  const { locks } = drive.state;
+  const nowMs = clock.now();
+  if (isAlone) return locks.covering(nowMs, path);
+  const [covering, within] = await Promise.all([locks.covering(nowMs, path), locks.within(nowMs, path)]);
+  return covering.length + within.length === 0 ? NO_LOCKS : [...covering, ...within];
 }
 
 /** A lock whose root is above the resource has a collection as its root. */

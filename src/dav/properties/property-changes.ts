@@ -5,7 +5,7 @@ import { propstatXml } from '../answers/multistatus.ts';
 import { clientOf } from '../clients.ts';
 import type { Context } from '../context.ts';
 import { statusOf } from '../failures.ts';
-import { emptyProperty, type PropertyName, propertyKey } from './property-names.ts';
+import { emptyProperty, isSameProperty, type PropertyName, propertyKey } from './property-names.ts';
 import {
   type Instruction,
   type PlannedChange,
@@ -113,7 +113,7 @@ const changeLink: Part = {
 
 function inverse(change: PropertyChange, before: readonly DeadProperty[]): PropertyChange {
   const { namespace, name } = 'set' in change ? change.set : change.remove;
-  const old = before.find((property) => property.namespace === namespace && property.name === name);
+  const old = before.find((property) => isSameProperty(property, { namespace, name }));
   return old ? { set: old } : { remove: { namespace, name } };
 }
 

@@ -18,6 +18,10 @@ export function propertyKey({ namespace, name }: PropertyName): string {
   return `${name} ${namespace}`;
 }
 
+export function isSameProperty(one: PropertyName, other: PropertyName): boolean {
+  return one.name === other.name && one.namespace === other.namespace;
+}
+
 /** The tags of a property's element, for a document that binds `D` to `DAV:` and has no default namespace. */
 export interface PropertyTags {
   readonly open: string;

@@ -15,6 +15,7 @@ import {
 } from './live-properties.ts';
 import {
   emptyProperty,
+  isSameProperty,
   MICROSOFT_NAMESPACE,
   type PropertyName,
   type PropertyTags,
@@ -117,7 +118,7 @@ export class PropertySelection {
       else if (this.#isNamed(property)) missing += tags.empty;
     }
     for (const name of this.#dead) {
-      const property = dead.find((one) => one.name === name.name && one.namespace === name.namespace);
+      const property = dead.find((one) => isSameProperty(one, name));
       if (property) found += property.xml;
       else missing += emptyProperty(name);
     }
