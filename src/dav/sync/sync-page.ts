@@ -1,9 +1,18 @@
 import { FileError } from '../../drive/errors.ts';
 import type { Entry, FolderEntry, LoggedChanges } from '../../drive/files.ts';
-import { isKeyWithin, keyOf, type Path, parentOf } from '../../util/path.ts';
+import { LongLoop } from '../../util/long-loop.ts';
+import { KeyTree, keyOf, type Path, parentOf } from '../../util/path.ts';
 import { DavError } from '../errors.ts';
 import { Members, membersAfter, orderOf, type SyncedFolder } from './members.ts';
-import { type KnownEntry, revisionMark, type SyncLevel, type SyncState, syncTokenOf } from './sync-token.ts';
+import {
+  AGAIN_MAX,
+  type KnownEntry,
+  revisionMark,
+  type SyncLevel,
+  type SyncState,
+  syncTokenOf,
+  UNLOGGED_MAX,
+} from './sync-token.ts';
 
 /** One row of a report. */
 export type SyncRow = { readonly entry: Entry } | { readonly gone: Path };
@@ -23,12 +32,6 @@ interface WantedPage extends SyncedFolder {
   /** The entries that only davgate has, by key. */
   readonly unlogged: ReadonlyMap<string, KnownEntry>;
 }
-
-/** Maximum number of entries that only davgate has in a followed folder: a token names each of them. */
-const UNLOGGED_MAX = 20_000;
-
-/** Maximum number of folders to be reported again: a token names each of them. */
-const AGAIN_MAX = 1_000;
 
 /** Returns the token of a client that knows all that the folder contains now. */
 export async function tokenNow(synced: SyncedFolder): Promise<string> {
@@ -127,6 +130,7 @@ async function changesPage(wanted: WantedPage, state: SyncState): Promise<SyncPa
   const rows = new ChangeRows(state.known, unlogged, rest?.again ?? []);
   const members = new Members(wanted, candidates.counts);
   const isWhole = new Set(state.again.map(keyOf));
+  const loop = new LongLoop();
   let done = after;
   const partial = (): SyncPage => {
     const next = { since, after: done, again: rows.again };
@@ -139,6 +143,7 @@ async function changesPage(wanted: WantedPage, state: SyncState): Promise<SyncPa
   };
   for (const [order, candidate] of candidates.sorted()) {
     if (order <= after) continue;
+    if (loop.isDue) await loop.pause();
     if (order > candidates.end || rows.all.length >= rowsMax) return partial();
     done = order;
     if (rows.isBelowLast(order)) continue;
@@ -152,9 +157,9 @@ async function changesPage(wanted: WantedPage, state: SyncState): Promise<SyncPa
     else if (isUnknown && (deleted.has(key) || (state.known.has(key) && !isWhole.has(key))))
       rows.goneAndAgain(path);
     else if (entry) rows.there(entry);
+    if (rows.again.length > AGAIN_MAX) throw invalidToken();
   }
   if (candidates.end !== NO_END) return partial();
-  if (rows.again.length > AGAIN_MAX) throw invalidToken();
   const next = { level, position, known: rows.known, again: rows.again };
   return { rows: rows.all, state: next, isPartial: rows.again.length > 0 };
 }
@@ -191,30 +196,54 @@ async function candidatesFor(
 ): Promise<Candidates> {
   const { folder, level, unlogged } = wanted;
   const candidates = new Candidates(folder, level);
-  for (const path of changed) candidates.add({ path, isLogged: true });
+  const loop = new LongLoop();
+  for (const path of changed) {
+    candidates.add({ path, isLogged: true });
+    if (loop.isDue) await loop.pause();
+  }
   for (const [key, { path, mark }] of unlogged)
     if (state.known.get(key)?.mark !== mark) candidates.add({ path, isLogged: false });
   for (const [key, { path }] of state.known) if (!unlogged.has(key)) candidates.add({ path, isLogged: true });
-  for (const top of state.again) {
-    candidates.add({ path: top, isLogged: true });
-    if (!deletedKeys.has(keyOf(top))) await addTree(wanted, candidates, top, after);
-  }
+  for (const top of state.again) candidates.add({ path: top, isLogged: true });
+  const trees = state.again.filter((top) => !deletedKeys.has(keyOf(top)));
+  await addTrees(wanted, candidates, trees, after);
   return candidates;
 }
 
-/** Adds everything below a folder, as far as it can be in one page. */
-async function addTree(wanted: WantedPage, candidates: Candidates, top: Path, after: string): Promise<void> {
-  const folder = await wanted.files.stat(top, wanted.signal);
-  if (folder?.kind !== 'folder') return;
+/** Adds everything below some folders, as far as it can be in one page. */
+async function addTrees(
+  wanted: WantedPage,
+  candidates: Candidates,
+  tops: readonly Path[],
+  after: string,
+): Promise<void> {
+  const loop = new LongLoop();
   let count = 0;
-  for await (const entry of membersAfter(wanted, folder, 'infinite', after)) {
-    candidates.add({ path: entry.path, isLogged: false, entry });
-    count += 1;
-    if (count <= wanted.rowsMax) continue;
-    const order = orderOf(entry.path);
-    if (order < candidates.end) candidates.end = order;
-    return;
+  for (const top of outermost(tops)) {
+    const folder = await wanted.files.stat(top, wanted.signal);
+    if (folder?.kind !== 'folder') continue;
+    for await (const entry of membersAfter(wanted, folder, 'infinite', after)) {
+      candidates.add({ path: entry.path, isLogged: false, entry });
+      count += 1;
+      if (loop.isDue) await loop.pause();
+      if (count <= wanted.rowsMax) continue;
+      // The others come after it.
+      candidates.end = orderOf(entry.path);
+      return;
+    }
   }
+}
+
+/** Returns the folders that are not within another one, in the order of `orderOf`. */
+function outermost(folders: readonly Path[]): readonly Path[] {
+  const sorted = [...new Map(folders.map((folder) => [orderOf(folder), folder]))];
+  sorted.sort(([one], [other]) => (one < other ? -1 : 1));
+  let last: string | undefined;
+  return sorted.flatMap(([order, folder]) => {
+    if (last !== undefined && order.startsWith(`${last}\0`)) return [];
+    last = order;
+    return folder;
+  });
 }
 
 /** Comes after all members. */
@@ -256,6 +285,7 @@ class ChangeRows {
   /** Folders to be reported with all that they contain afterwards. */
   readonly again: Path[];
   readonly known: Map<string, KnownEntry>;
+  readonly #knownKeys = new KeyTree();
   /** In the order of `orderOf`: the last member whose own members this report leaves out. */
   #last: string | undefined;
 
@@ -265,6 +295,7 @@ class ChangeRows {
     again: readonly Path[],
   ) {
     this.known = new Map(known);
+    for (const key of known.keys()) this.#knownKeys.add(key);
     this.again = [...again];
     const last = again.at(-1);
     if (last !== undefined) this.#last = orderOf(last);
@@ -280,8 +311,8 @@ class ChangeRows {
     const key = keyOf(entry.path);
     if (entry.kind === 'file') this.#forget(key);
     const own = this.unlogged.get(key);
-    if (own) this.known.set(key, { ...own, path: entry.path });
-    else this.known.delete(key);
+    if (own) this.#note(key, { ...own, path: entry.path });
+    else this.#drop(key);
   }
 
   gone(path: Path): void {
@@ -296,7 +327,17 @@ class ChangeRows {
   }
 
   #forget(key: string): void {
-    for (const each of this.known.keys()) if (isKeyWithin(each, key)) this.known.delete(each);
+    for (const each of this.#knownKeys.within(key)) this.#drop(each);
+  }
+
+  #note(key: string, entry: KnownEntry): void {
+    this.known.set(key, entry);
+    this.#knownKeys.add(key);
+  }
+
+  #drop(key: string): void {
+    this.known.delete(key);
+    this.#knownKeys.delete(key);
   }
 }
 

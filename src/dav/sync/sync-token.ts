@@ -34,6 +34,15 @@ export interface SyncState {
   readonly again: readonly Path[];
 }
 
+/** Maximum number of entries that only davgate has in a followed folder: a token names each of them. */
+export const UNLOGGED_MAX = 20_000;
+
+/** Maximum number of folders to be reported again: a token names each of them. */
+export const AGAIN_MAX = 1_000;
+
+/** Entries of the last report may have come or gone since, so that a token names more. */
+const KNOWN_MAX = 2 * UNLOGGED_MAX;
+
 const START = `${DAVGATE_NAMESPACE}/sync/`;
 
 /** Maximum size of the content of a token, in bytes. */
@@ -65,7 +74,10 @@ export function syncTokenOf(folder: FolderEntry, state: SyncState): string {
   return START + deflateRawSync(JSON.stringify(fields)).toString('base64url');
 }
 
-/** Returns the state in a token; `undefined` for a token of another folder, and for any other text. */
+/**
+ * Returns the state in a token; `undefined` for a token of another folder, and for any other text. A client can change a token:
+ * then it misleads itself, at the cost of one of davgate's.
+ */
 export function syncStateIn(folder: FolderEntry, token: string): SyncState | undefined {
   if (!token.startsWith(START)) return undefined;
   const fields = fieldsIn(token.slice(START.length));
@@ -107,13 +119,14 @@ function isFields(value: unknown): value is Fields {
     [folder, level, position, after].every(isText) &&
     isRest &&
     (since === null || isText(since)) &&
-    Array.isArray(later) &&
-    later.every(isText) &&
-    Array.isArray(known) &&
-    known.every(isPair) &&
-    Array.isArray(again) &&
-    again.every(isText)
+    isList(later, AGAIN_MAX, isText) &&
+    isList(known, KNOWN_MAX, isPair) &&
+    isList(again, AGAIN_MAX, isText)
   );
+}
+
+function isList(value: unknown, max: number, isItem: (item: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.length <= max && value.every(isItem);
 }
 
 function isText(value: unknown): value is string {
