@@ -1,14 +1,17 @@
-import { setImmediate as otherTasks } from 'node:timers/promises';
 import type { Entry } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
+import { LongLoop } from '../../util/long-loop.ts';
 import { joined, responseXml, sendMultistatus, statusLine } from '../answers/multistatus.ts';
-import { deadPropertiesOf, liveStateOf, NO_DEAD, resourceRow } from '../answers/propfind-rows.ts';
+import { deadPropertiesOf, NO_DEAD, resourceRow } from '../answers/propfind-rows.ts';
 import { clientOf } from '../clients.ts';
 import { type Context, presentFiles } from '../context.ts';
 import { DavError } from '../errors.ts';
+import { liveStateOf } from '../properties/live-state.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
 import { hrefOf, parseResourceUrl } from '../request.ts';
-import { type Found, SearchCondition, SearchOrder, unsupportedSearch } from '../search/search-condition.ts';
+import { type Found, unsupportedSearch } from '../search/comparable.ts';
+import { SearchCondition } from '../search/search-condition.ts';
+import { SearchOrder, type SortKeys } from '../search/search-order.ts';
 import { childrenOf, davChild, isDav, textOf, type XmlElement } from '../xml/xml-element.ts';
 import type { XmlLimits } from '../xml/xml-reader.ts';
 
@@ -18,7 +21,7 @@ const BODY_LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };
 /** Maximum number of rows in an answer. */
 const ROWS_MAX = 10_000;
 
-/** Number of resources that are looked at before other requests get a turn. */
+/** Number of rows whose properties are loaded together. */
 const BATCH = 500;
 
 /** Maximum length of an answer that is sent at once, in bytes. */
@@ -48,13 +51,12 @@ export async function search(context: Context): Promise<void> {
   if (exchange.above !== undefined) throw invalidScope(wanted.scope.href);
   const matches = new Matches(wanted);
   const needsDead = wanted.condition.needsDead || wanted.order?.needsDead;
-  let looked = 0;
+  const loop = new LongLoop();
   for await (const entries of entriesIn(scoped, wanted.scope)) {
     const dead = needsDead ? await context.drive.state.properties.of(entries.map(({ id }) => id)) : NO_DEAD;
     for (const entry of entries) {
       matches.add({ entry, dead: dead.get(entry.id) ?? NO_PROPERTIES });
-      looked += 1;
-      if (looked % BATCH === 0) await otherTasks();
+      if (loop.isDue) await loop.pause();
     }
     exchange.signal.throwIfAborted();
     if (matches.isDone) break;
@@ -142,11 +144,19 @@ async function* entriesIn(
   else for await (const { children } of files.walk(path, signal)) yield children;
 }
 
+/** A resource that matches. */
+interface Match {
+  readonly entry: Entry;
+  readonly keys: SortKeys;
+}
+
+const NO_KEYS: SortKeys = [];
+
 /** The resources that match, in the wanted order. */
 class Matches {
   /** Whether there are more than fit into the answer, and than the client wants. */
   isCut = false;
-  #found: Found[] = [];
+  #found: Match[] = [];
   readonly #max: number;
 
   constructor(private readonly wanted: BasicSearch) {
@@ -160,12 +170,13 @@ class Matches {
   }
 
   add(found: Found): void {
-    if (!this.wanted.condition.matches(found)) return;
-    if (!this.wanted.order && this.#found.length >= this.#max) {
+    const { condition, order } = this.wanted;
+    if (!condition.matches(found)) return;
+    if (!order && this.#found.length >= this.#max) {
       this.isCut = true;
       return;
     }
-    this.#found.push(found);
+    this.#found.push({ entry: found.entry, keys: order?.keysOf(found) ?? NO_KEYS });
     if (this.#found.length > 2 * this.#max) this.#cut();
   }
 
@@ -176,7 +187,7 @@ class Matches {
 
   #cut(): void {
     const { order } = this.wanted;
-    if (order) this.#found.sort((one, other) => order.compare(one, other));
+    if (order) this.#found.sort((one, other) => order.compare(one.keys, other.keys));
     if (this.#found.length <= this.#max) return;
     this.isCut = true;
     this.#found = this.#found.slice(0, this.#max);

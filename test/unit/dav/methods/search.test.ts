@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SearchOrder } from '../../../../src/dav/search/search-order.ts';
+import { XmlReader } from '../../../../src/dav/xml/xml-reader.ts';
 import { Announcer } from '../../../../src/drive/changes.ts';
 import { createDriveView } from '../../../../src/drive/view/drive-view.ts';
 import { type DavServer, startDav } from '../../../support/dav.ts';
@@ -288,6 +290,36 @@ describe('refusals', () => {
     ['a literal longer than any name', IN_ROOT + where(compare('eq', 'displayname', 'x'.repeat(1_001)))],
   ])('%s answers 400', async (_, parts) => {
     expect((await refusal(parts))[0]).toBe(400);
+  });
+
+  test('an order by 300 properties sorts by each of them once', async () => {
+    const order = (name: string, more = '') => `<D:order><D:prop><D:${name}/></D:prop>${more}</D:order>`;
+    const types = order('getcontenttype').repeat(150);
+    const orders = types + order('getcontentlength', '<D:descending/>') + types;
+    const files = where('<D:not><D:is-collection/></D:not>');
+    const { status, text } = await send(`${SELECT}${from('/')}${files}<D:orderby>${orders}</D:orderby>`);
+    expect(status).toBe(207);
+    const hrefs = (await parseMultistatus(text)).map(({ href }) => href);
+    expect(hrefs).toEqual(['/photo.jpg', SURE, REPORT_2, REPORT_1]);
+    const root = await new XmlReader().read(Buffer.from(`<D:orderby xmlns:D="DAV:">${orders}</D:orderby>`));
+    const entry = await dav.files.stat(path('/photo.jpg'));
+    if (!root || !entry) throw new Error('no order, or no file');
+    expect(new SearchOrder(root).keysOf({ entry, dead: [] })).toEqual(['image/jpeg', 4]);
+  });
+
+  test('other requests have their turn while a search with 100 slow patterns looks at 300 long names', async () => {
+    for (let number = 0; number < 300; number++) await dav.file(`/${'a'.repeat(240)}${number}`, '');
+    const slow = compare('like', 'displayname', `%${'a'.repeat(120)}b`).repeat(99);
+    let turns = 0;
+    const watch = setInterval(() => {
+      turns += 1;
+    });
+    try {
+      expect(await found(`<D:or>${slow}</D:or>`)).toEqual([]);
+    } finally {
+      clearInterval(watch);
+    }
+    expect(turns).toBeGreaterThan(10);
   });
 
   test('a body larger than 64 KiB answers 413, and a pattern made to take long does not', async () => {
