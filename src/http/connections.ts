@@ -162,7 +162,10 @@ export class Connections {
     // Node knows no address for a Unix socket that systemd passed.
     const unknown = typeof place === 'string' || place === null ? UNIX_PEER : '';
     const connection = new Connection(socket, unknown, proxies, clock.instant());
-    if (!this.#makeRoom(connection)) return void socket.destroy();
+    if (!this.#makeRoom(connection)) {
+      this.#close(connection);
+      return void socket.destroy();
+    }
     this.#open.add(connection);
     this.#idle.add(connection);
     this.#ofClient(connection).add(connection);

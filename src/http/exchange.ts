@@ -343,8 +343,10 @@ export class Exchange {
       if (leftBytes !== 0 && !this.signal.aborted)
         throw new Error(`the content does not have the promised ${sizeBytes} bytes`);
     } catch (error) {
+      const { aborted, reason } = this.signal;
       this.drop();
-      throw error;
+      // What cannot be read for a client that has gone is no failure.
+      throw aborted ? reason : error;
     } finally {
       await iterator.return?.();
     }

@@ -26,6 +26,7 @@ export type OpenRoute = (exchange: Exchange, closing: AbortSignal) => Promise<vo
  * the policies that keep uploaded content from running in this origin.
  */
 export function createLinkProxy(serviceUrl: string, log: Log): OpenRoute {
+  const { hostname, port } = new URL(serviceUrl);
   return (exchange) => {
     const { path, request } = exchange;
     const inner = path.startsWith(LINKS_PATH) ? path.slice(LINKS_PATH.length) : '';
@@ -33,11 +34,20 @@ export function createLinkProxy(serviceUrl: string, log: Log): OpenRoute {
     // The service decides which of its pages other sites may embed.
     exchange.removeHeader('Cross-Origin-Resource-Policy');
     const query = queryOfTarget(request.url ?? '/');
-    return forward(exchange, `${serviceUrl}${inner}${query && `?${query}`}`, log);
+    // As it is: a URL would be read again, and `/scl/../2` as another path than the one above.
+    return forward(exchange, { hostname, port, path: inner + (query && `?${query}`) }, log);
   };
 }
 
-async function forward(exchange: Exchange, url: string, log: Log): Promise<void> {
+/** A request of the service. */
+interface Target {
+  readonly hostname: string;
+  readonly port: string;
+  /** With the query. */
+  readonly path: string;
+}
+
+async function forward(exchange: Exchange, target: Target, log: Log): Promise<void> {
   const form = await formOf(exchange);
   if (!form)
     return exchange.refuse({
@@ -46,7 +56,7 @@ async function forward(exchange: Exchange, url: string, log: Log): Promise<void>
     });
   let answer: IncomingMessage;
   try {
-    answer = await ask(exchange, url, form);
+    answer = await ask(exchange, target, form);
   } catch (error) {
     if (exchange.signal.aborted) return exchange.drop();
     log.error('cannot forward a shared link to the storage service', { reason: String(error) });
@@ -72,7 +82,7 @@ async function formOf(exchange: Exchange): Promise<Buffer | undefined> {
 
 function ask(
   { request, signal, address, isSecure, prefix, forwardedPrefix }: Exchange,
-  url: string,
+  target: Target,
   form: Buffer,
 ): Promise<IncomingMessage> {
   const { method } = request;
@@ -86,7 +96,7 @@ function ask(
   };
   return new Promise((resolve, reject) => {
     // A connection for each request: on loopback it costs nothing, and none is left open when the gateway stops.
-    const asked = sendRequest(url, { method, headers, signal, agent: false }, resolve);
+    const asked = sendRequest({ ...target, method, headers, signal, agent: false }, resolve);
     asked.on('error', reject);
     asked.end(form);
   });

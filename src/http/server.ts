@@ -7,7 +7,7 @@ import type { Log } from '../util/log.ts';
 import type { Networks } from '../util/networks.ts';
 import { Connections } from './connections.ts';
 import { Drain } from './drain.ts';
-import { Exchange, newRequestId, type Refusal } from './exchange.ts';
+import { ClientGone, Exchange, newRequestId, type Refusal } from './exchange.ts';
 import { type Forwarded, forwardedOf } from './forwarded.ts';
 import { cutIdleConnections } from './idle-timeouts.ts';
 import type { ListenerLimits } from './limits.ts';
@@ -110,7 +110,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       await (malformed ? exchange.refuse(malformed) : options.handle(exchange));
     } catch (error) {
       const { requestId } = exchange;
-      log.error('internal error', { requestId, method: request.method, error: String(error) });
+      if (!(error instanceof ClientGone))
+        log.error('internal error', { requestId, method: request.method, error: String(error) });
       await answerFailure(exchange);
     }
     await exchange.ended;

@@ -64,8 +64,9 @@ type Answer = { readonly status: number; readonly title: string; readonly text: 
 );
 
 function answerTo({ method, url = '' }: IncomingMessage, pathname: string, state: string): Answer {
-  const asked = new URL(url, 'http://localhost');
-  if (method !== 'GET' || asked.pathname !== pathname)
+  // Any page may send a browser here, also to what is no URL.
+  const asked = URL.canParse(url, 'http://localhost') ? new URL(url, 'http://localhost') : undefined;
+  if (method !== 'GET' || asked?.pathname !== pathname)
     return { status: 404, title: 'Not found', text: 'davgate waits for its code at another address.' };
   if (asked.searchParams.get('state') !== state)
     return {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { openRedirect, type Redirect } from '../../../src/cli/login/redirect.ts';
 import { freePort } from '../../support/free-port.ts';
+import { connectRaw } from '../../support/raw-http.ts';
 
 let redirect: Redirect | undefined;
 afterEach(() => redirect?.close());
@@ -32,6 +33,15 @@ describe('the OAuth redirect server', () => {
     expect((await visit(uri, { error: 'access_denied' })).status).toBe(400);
     expect((await visit(`${uri}/more`, { code: 'evil', state: 'our state' })).status).toBe(404);
     expect((await visit(uri, { code: 'evil', state: 'our state' }, 'POST')).status).toBe(404);
+    await visit(uri, { code: 'ours', state: 'our state' });
+    expect(await code).toBe('ours');
+  });
+
+  test('a request for what is no URL answers 404, and the login goes on', async () => {
+    const { uri, code } = await opened();
+    const { port } = new URL(uri);
+    const connection = connectRaw(Number(port), 'GET // HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect(await connection.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 404 /);
     await visit(uri, { code: 'ours', state: 'our state' });
     expect(await code).toBe('ours');
   });

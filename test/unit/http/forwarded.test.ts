@@ -29,6 +29,8 @@ test.each([
     '198.51.100.1',
   ],
   ['rubbish in front', PROXY, { forwarded: 'for=203.0.113.9 rubbish, ,for=198.51.100.1' }, '198.51.100.1'],
+  ['an empty value', PROXY, { forwarded: 'by=;for= 198.51.100.1 ;x' }, PROXY],
+  ['empty values', PROXY, { forwarded: 'by= ; for=198.51.100.1; proto=' }, '198.51.100.1'],
   ['an obfuscated client', PROXY, { forwarded: 'for=_hidden' }, PROXY],
   ['no address at all', PROXY, { 'x-forwarded-for': 'evil' }, PROXY],
   [
@@ -40,6 +42,16 @@ test.each([
   ['two fields that disagree', PROXY, { forwarded: 'for=192.0.2.1', 'x-forwarded-for': '192.0.2.2' }, PROXY],
 ])('the client address for %s (peer %s, headers %j) is %s', (_, peer, headers, address) => {
   expect(forwardedOf(peer, headers, PROXIES).address).toBe(address);
+});
+
+test('a header of 60,000 spaces is read within a second, and does not hide what the proxy has added', () => {
+  const spaces = ' '.repeat(60_000);
+  const started = performance.now();
+  for (const rubbish of [`a=${spaces}"`, `a${spaces}"`, `a=b${spaces}"`, `a="b"${spaces}"`]) {
+    const headers = { forwarded: `${rubbish}, for=198.51.100.1` };
+    expect(forwardedOf(PROXY, headers, PROXIES).address).toBe('198.51.100.1');
+  }
+  expect(performance.now() - started).toBeLessThan(1000);
 });
 
 test.each([

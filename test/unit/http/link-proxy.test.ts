@@ -102,11 +102,13 @@ test('a request for a shared link at the service ends when its client disconnect
     });
     response.writeHead(200, { 'content-length': 1000 }).write('the beginning');
   };
-  const { connect } = await gateway();
+  const { connect, close, lines } = await gateway();
   const connection = connect(request('GET', LINK));
   await connection.until('the beginning');
   connection.socket.destroy();
   await expectSoon(() => gone).toBe(true);
+  await close();
+  expect(lines.map(({ event }) => event)).not.toContain('internal error');
 });
 
 test('a shared link answers 502 and says to try again while the service does not answer', async () => {
@@ -136,6 +138,15 @@ test('a password form for a shared link is passed on, and a body of 20,000 bytes
   expect(await connect(long).until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 413 /);
   expect(asked).toHaveLength(1);
 });
+
+test.each(['/scl/../2/files/list_folder', '/scl/%2e%2e/2/x', '/scl/..\\2\\x', '/scl/./fi/x'])(
+  'the target %s reaches the service as it is, which has no such link, and not as the path that a URL would make of it',
+  async (target) => {
+    const { connect } = await gateway();
+    await connect(request('GET', `/.davgate${target}`)).until('the page');
+    expect(asked.map(({ url }) => url)).toEqual([target]);
+  },
+);
 
 test.each([
   ['GET', '/.davgate/2/files/list_folder'],
