@@ -6,7 +6,7 @@ import type { History } from '../drive/history.ts';
 import type { RequestState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { type Path, PathError, pathOf } from '../util/path.ts';
+import { DEPTH_MAX, type Path, PathError, pathOf } from '../util/path.ts';
 import type { Streams } from './streams.ts';
 import type { Uploads } from './upload.ts';
 
@@ -189,12 +189,22 @@ export class Input {
 
   /** Returns the path of a resource, which stands there unescaped: `/Photos/a b.jpg`. Throws `DavError` 400. */
   path(name: string): Path {
-    try {
-      return pathOf(this.text(name).split('/').filter(Boolean));
-    } catch (error) {
-      if (error instanceof PathError) throw new DavError(400, `"${name}" is no path: ${error.message}`);
-      throw error;
-    }
+    return pathFrom(name, this.text(name).split('/').filter(Boolean));
+  }
+}
+
+/** Returns the path of `names`, which the value `input` has. Throws `DavError` 400. */
+export function pathFrom(input: string, names: readonly string[]): Path {
+  if (names.length > DEPTH_MAX)
+    throw new DavError(
+      400,
+      `"${input}" has a path of ${names.length} levels; at most ${DEPTH_MAX} are allowed`,
+    );
+  try {
+    return pathOf(names);
+  } catch (error) {
+    if (error instanceof PathError) throw new DavError(400, `"${input}" is no path: ${error.message}`);
+    throw error;
   }
 }
 

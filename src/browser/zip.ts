@@ -4,10 +4,10 @@ import type { Entry, FileEntry, Files } from '../drive/files.ts';
 import { linkedSignal } from '../util/abort.ts';
 import { archivePaths } from '../util/archive-names.ts';
 import { fileNameOf } from '../util/content-disposition.ts';
-import { keyOf, nameOf, namesOf, type Path, PathError, parentOf, pathOf } from '../util/path.ts';
+import { keyOf, nameOf, namesOf, type Path, parentKeyOf, parentOf, pathOf, ROOT } from '../util/path.ts';
 import { ZIP_TYPE, type ZipEntry, zipBytes, zipSizeBytes } from '../util/zip.ts';
 import { ReadAhead } from './read-ahead.ts';
-import type { Context, Route } from './route.ts';
+import { type Context, pathFrom, type Route } from './route.ts';
 
 /** Maximum size of the form, in bytes: 10,000 names of usual lengths, each letter taking up to nine. */
 const FORM_BYTES_MAX = 16 * 1024 * 1024;
@@ -46,25 +46,21 @@ function pathsIn(text: string, folder: Path): readonly Path[] {
   if (!Array.isArray(names) || names.length === 0) throw refused;
   return names.map((name) => {
     if (typeof name !== 'string') throw refused;
-    try {
-      return pathOf([...namesOf(folder), ...name.split('/')]);
-    } catch (error) {
-      throw error instanceof PathError ? refused : error;
-    }
+    return pathFrom('names', [...namesOf(folder), ...name.split('/')]);
   });
 }
 
 /** Removes the paths below other ones, which come with them. */
 function withoutCovered(paths: readonly Path[]): readonly Path[] {
-  const keys = new Set(paths.map(keyOf));
-  const isCovered = (path: Path): boolean => {
-    for (let above = parentOf(path); ; above = parentOf(above)) {
-      if (above !== path && keys.has(keyOf(above))) return true;
-      if (parentOf(above) === above) return false;
+  const byKey = new Map(paths.map((path) => [keyOf(path), path]));
+  const isCovered = (key: string): boolean => {
+    for (let above = key; above !== ROOT; ) {
+      above = parentKeyOf(above);
+      if (byKey.has(above)) return true;
     }
+    return false;
   };
-  const unique = new Map(paths.map((path) => [keyOf(path), path]));
-  return [...unique.values()].filter((path) => !isCovered(path));
+  return [...byKey].flatMap(([key, path]) => (isCovered(key) ? [] : path));
 }
 
 /** A file or folder, and where it goes in the archive. */

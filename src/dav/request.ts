@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Entry } from '../drive/files.ts';
 import { type BasePath, pathBelow } from '../util/base-path.ts';
-import { namesOf, type Path, PathError, pathOf, plainPath } from '../util/path.ts';
+import { DEPTH_MAX, namesOf, type Path, PathError, pathOf, plainPath } from '../util/path.ts';
 import { decodeName, encodeName } from '../util/url-names.ts';
 import type { Context } from './context.ts';
 import { DavError } from './errors.ts';
@@ -13,9 +13,6 @@ export interface ResourceUrl {
   /** The URL ends with a slash, as that of a collection does (RFC 4918 §5.2). */
   readonly hasTrailingSlash: boolean;
 }
-
-/** Maximum depth of a path. Real trees have a dozen levels; work on a path grows with the square of its depth. */
-const DEPTH_MAX = 256;
 
 /** Scheme and authority of an absolute URL (RFC 3986 §3). */
 const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;

@@ -114,13 +114,19 @@ test('10,000 long names are one selection, and files of the list that are not th
   ]);
 });
 
+const NO_LIST = '"names" must be a JSON list of paths below "folder"';
+
 test.each([
-  ['of nothing', []],
-  ['of the folder itself', ['']],
-  ['of a path that leads out of the folder', ['../x']],
-  ['of a number', [1]],
-])('zip %s is refused with 400', async (_what, names) => {
-  const refused = '"names" must be a JSON list of paths below "folder"';
+  ['of nothing', [], NO_LIST],
+  ['of the folder itself', [''], '"names" is no path: a name may not be empty'],
+  ['of a path that leads out of the folder', ['../x'], '"names" is no path: a name may not be ".."'],
+  ['of a number', [1], NO_LIST],
+  [
+    'of a path of 100,000 levels',
+    [`${'a/'.repeat(100_000)}a`],
+    '"names" has a path of 100002 levels; at most 256 are allowed',
+  ],
+])('zip %s is refused with 400', async (_what, names, refused) => {
   expect(await refusalOf(await zipped('/One', names))).toEqual([400, refused]);
 });
 
