@@ -55,7 +55,7 @@ export class UploadInParts {
       return isStored;
     }
     const { size, lastModified } = this.file;
-    const modified = String(Math.floor(lastModified / 1000) * 1000);
+    const modified = String(Math.max(0, Math.floor(lastModified / 1000) * 1000));
     const wanted = { path, size: String(size), modified, replace: replaces ? 'yes' : 'no' };
     this.#id = (await call<{ readonly id: string }>('upload', wanted)).id;
     this.receivedBytes = 0;
