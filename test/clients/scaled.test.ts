@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -39,14 +39,28 @@ interface Tried {
   output(): string;
 }
 
-/** Starts the script. */
-async function startTry(): Promise<Tried> {
+/** What starts a program as a user who is not root, but can read a checkout of root. */
+const NOT_ROOT =
+  process.getuid?.() === 0
+    ? [
+        'setpriv',
+        '--reuid=nobody',
+        '--regid=nogroup',
+        '--clear-groups',
+        '--inh-caps=+dac_read_search',
+        '--ambient-caps=+dac_read_search',
+      ]
+    : [];
+
+/** Starts the script, after the words of `before`. */
+async function startTry(before: readonly string[] = []): Promise<Tried> {
   const folder = await temporaryDirectory();
-  // For the user postgres.
+  // For the users postgres and nobody.
   chmodSync(folder.path, 0o777);
   // Other tests have ports from 20,000 on.
   const port = randomInt(10_000, 20_000 - PORTS);
-  const child = spawn(SCRIPT, ['--port', `${port}`, '--people', `${PEOPLE.length}`], {
+  const words = [...before, SCRIPT, '--port', `${port}`, '--people', `${PEOPLE.length}`];
+  const child = spawn(words[0] ?? SCRIPT, words.slice(1), {
     detached: true,
     env: { ...process.env, TMPDIR: folder.path },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -219,6 +233,16 @@ test.each(
 
 test('Ctrl+C ends every program of the script and removes every file', async () => {
   await expectNothingLeft(tried);
+});
+
+test('a user who is not root runs every program of the script, and Ctrl+C removes every file', async () => {
+  const own = await startTry(NOT_ROOT);
+  const mine = `${own.url}mine`;
+  const authorization = `Basic ${Buffer.from(`person-1:${own.password}`).toString('base64')}`;
+  expect((await fetch(mine, { method: 'PUT', headers: { authorization }, body: 'mine' })).status).toBe(201);
+  expect(await (await fetch(mine, { headers: { authorization } })).text()).toBe('mine');
+  for (const pid of Object.values(own.pids())) expect(statSync(`/proc/${pid}`).uid).not.toBe(0);
+  await expectNothingLeft(own);
 });
 
 test('the script names the package of each program that is missing', async () => {
