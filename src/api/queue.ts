@@ -264,7 +264,8 @@ export class CallQueue {
   async #admitted(budget: CallBudget, signal: AbortSignal): Promise<void> {
     for (let pausedMs = await budget.take(); pausedMs > 0; pausedMs = await budget.take()) {
       this.pause(pausedMs);
-      await this.#resumed.wait(signal);
+      // A short one may be over already.
+      if (this.#paused) await this.#resumed.wait(signal);
     }
     signal.throwIfAborted();
   }

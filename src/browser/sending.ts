@@ -3,7 +3,7 @@ import { answerFailure } from '../dav/failures.ts';
 import { FileError } from '../drive/errors.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { freePath, join, keyOf, type Path, PathError, pathOf } from '../util/path.ts';
+import { join, keyOf, numberedPath, type Path, PathError, pathOf } from '../util/path.ts';
 import { inputOf } from './handler.ts';
 import { type ApiExchange, answerJson, type Drive, type Input, type Route } from './route.ts';
 import { Uploads } from './upload.ts';
@@ -25,7 +25,7 @@ const TOKEN_HEADER = 'x-upload-link';
 const KEY_HEADER = 'x-upload-key';
 
 /** Everybody can begin uploads, but those of users have limits of their own. */
-const UPLOAD_LIMITS = { ofUser: 10, unfinished: 50, all: 2_000 };
+const UPLOAD_LIMITS = { ofUser: 10, unfinished: 50, ended: 2_000 };
 
 /** An upload link that works at this moment. */
 export interface OpenUploadLink {
@@ -153,9 +153,9 @@ async function upload(context: Context): Promise<void> {
 
 /** Returns the path, or the first free one with a number after its name, and adds it to those that are taken. */
 async function freePathFor({ link, drive, signal, taken }: Context, wanted: Path): Promise<Path> {
-  const occupied = new Set<string>();
-  for (;;) {
-    const path = freePath(wanted, (one) => !taken.has(keyIn(link, one)) && !occupied.has(keyOf(one)));
+  for (let number = 0; ; number++) {
+    const path = number === 0 ? wanted : numberedPath(wanted, number);
+    if (taken.has(keyIn(link, path))) continue;
     // Before the drive is asked: another upload must not choose it meanwhile.
     taken.add(keyIn(link, path));
     let isFree = false;
@@ -165,7 +165,6 @@ async function freePathFor({ link, drive, signal, taken }: Context, wanted: Path
       if (!isFree) taken.delete(keyIn(link, path));
     }
     if (isFree) return path;
-    occupied.add(keyOf(path));
   }
 }
 

@@ -18,11 +18,11 @@ export interface UploadLimits {
   readonly ofUser: number;
   /** Unfinished ones of all users. */
   readonly unfinished: number;
-  /** Those of all users, with those whose outcome is kept. */
-  readonly all: number;
+  /** Ended ones of all users, whose outcome is kept. */
+  readonly ended: number;
 }
 
-const LIMITS: UploadLimits = { ofUser: 10, unfinished: 200, all: 200 };
+const LIMITS: UploadLimits = { ofUser: 10, unfinished: 200, ended: 2_000 };
 
 /** What a page learns about an upload. */
 export interface Progress {
@@ -40,7 +40,7 @@ export interface UploadOptions {
   readonly clock: Clock;
   /** Stores the file, whose body ends with an error unless it arrives whole. */
   readonly store: (body: AsyncIterable<Uint8Array>, signal: AbortSignal) => Promise<unknown>;
-  /** Called when no page has asked for the outcome for some time. */
+  /** Called once, when its outcome need not be kept any more. */
   readonly forget: (upload: Upload) => void;
 }
 
@@ -86,6 +86,12 @@ export class Upload {
   async started(): Promise<void> {
     const first = Promise.race([this.#outcome, this.#body.isRead]);
     await waitAtMost(this.options.clock, START_MS, first, () => undefined);
+  }
+
+  /** Gives up its outcome. */
+  forget(): void {
+    this.#idle.abort();
+    this.options.forget(this);
   }
 
   /** Stores nothing, unless all bytes have arrived. */
@@ -156,12 +162,12 @@ export class Upload {
     await part?.ended;
   }
 
-  /** Gives the upload up, or forgets its outcome, unless a request concerns it in time. */
+  /** Gives the upload up, or its outcome, unless a request concerns it in time. */
   #expireLater(): void {
     this.#idle.abort();
     this.#idle = new AbortController();
     const expire = () => {
-      if (this.isOver) this.options.forget(this);
+      if (this.isOver) this.forget();
       else if (!this.#part) this.fail(new FileError('incomplete', 'the rest of the upload did not arrive'));
     };
     this.options.clock.sleep(IDLE_MS, this.#idle.signal).then(expire, () => undefined);
@@ -181,7 +187,7 @@ class Part {
   }
 }
 
-/** The uploads of all users: those that have begun, and for some minutes those that have ended. */
+/** The uploads of all users: those that have begun, and for some minutes the last ones that have ended. */
 export class Uploads {
   readonly #byId = new Map<string, Upload>();
 
@@ -191,13 +197,12 @@ export class Uploads {
   begin(options: Omit<UploadOptions, 'forget'>, closing: AbortSignal): Upload {
     const { user } = options;
     const { limits } = this;
-    const unfinished = [...this.#byId.values()].filter(({ isOver }) => !isOver);
+    const all = [...this.#byId.values()];
+    const [oldest, ...ended] = all.filter(({ isOver }) => isOver);
+    if (oldest && ended.length >= limits.ended) oldest.forget();
+    const unfinished = all.filter(({ isOver }) => !isOver);
     const own = unfinished.filter((each) => each.user === user);
-    if (
-      own.length >= limits.ofUser ||
-      unfinished.length >= limits.unfinished ||
-      this.#byId.size >= limits.all
-    )
+    if (own.length >= limits.ofUser || unfinished.length >= limits.unfinished)
       throw new DavError(503, 'too many unfinished uploads; try again when some have ended', {
         headers: { 'Retry-After': 30 },
       });

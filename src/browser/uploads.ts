@@ -53,7 +53,13 @@ export async function beginUpload(
     }
   };
   const made = uploads.begin({ user, drive, sizeBytes, clock, store }, closing);
-  await made.started();
+  try {
+    await made.started();
+  } catch (refusal) {
+    // Nobody knows its id.
+    made.forget();
+    throw refusal;
+  }
   await answerJson(exchange, { id: made.id });
 }
 

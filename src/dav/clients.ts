@@ -21,6 +21,8 @@ export interface Client {
   readonly readOnlySign: 'no locks' | 'refused lock';
   /** The status of a change that the user may not make. */
   readonly statusWhenReadOnly: 403 | 423;
+  /** Whether the client deletes what it could not send, and the former version with it (rclone#3263). */
+  readonly deletesAfterFailedPut: boolean;
 }
 
 const ORDINARY: Client = {
@@ -33,6 +35,7 @@ const ORDINARY: Client = {
   createsEmptyFirst: false,
   readOnlySign: 'refused lock',
   statusWhenReadOnly: 403,
+  deletesAfterFailedPut: false,
 };
 
 /**
@@ -71,6 +74,7 @@ const CLIENTS: readonly Client[] = [
   { ...ORDINARY, name: 'Microsoft Office', agent: /^(Microsoft Office|Microsoft Data Access|MSOffice)/ },
   // davfs2 maps 408 and 504 to EAGAIN and retries for minutes, but 503 to EIO; 423 to EACCES, but 403 to EINVAL
   // (`get_ne_error`).
+  { ...ORDINARY, name: 'rclone', agent: /^rclone\//, deletesAfterFailedPut: true },
   { ...ORDINARY, name: 'davfs2', agent: /^davfs2\//, statusWhenBusy: 504, statusWhenReadOnly: 423 },
 ];
 

@@ -31,8 +31,11 @@ export interface DeadProperties {
   version(): Promise<number>;
 }
 
-/** Maximum size of the properties of one resource, in bytes. A change beyond it is refused as a whole. */
-export const PROPERTIES_BYTES_MAX = 1024 * 1024;
+/**
+ * Maximum size of the properties of one resource, in bytes. A change beyond it is refused as a whole. An answer has those of
+ * some hundred resources in memory.
+ */
+export const PROPERTIES_BYTES_MAX = 64 * 1024;
 
 export class PropertiesFull extends Error {
   override readonly name = 'PropertiesFull';

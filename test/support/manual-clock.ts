@@ -6,12 +6,17 @@ import { type Clock, type Instant, instantAt } from '../../src/util/clock.ts';
 /** Sleeps of at least this are housekeeping, in ms. */
 const HOUSEKEEPING_MS = 60 * 60 * 1000;
 
-/**
- * Returns whether a sleep is one that no request waits for: housekeeping, or until the service renews a lease or asks for
- * commits of others.
- */
+/** How often the service renews leases and asks for commits of others while time advances, whatever the span. */
+const ROUNDS = 20_000;
+
+/** Returns whether the service sleeps until it renews a lease or asks for commits of others: every few seconds. */
+function isFrequent(sleepMs: number): boolean {
+  return sleepMs === LEASE_RENEWAL_MS || sleepMs === ASK_MS;
+}
+
+/** Returns whether no request waits for a sleep. */
 function isBackground({ sleepMs }: { readonly sleepMs: number }): boolean {
-  return sleepMs >= HOUSEKEEPING_MS || sleepMs === LEASE_RENEWAL_MS || sleepMs === ASK_MS;
+  return sleepMs >= HOUSEKEEPING_MS || isFrequent(sleepMs);
 }
 
 /** A `Clock` that a test controls. Time passes only in `advance`, and wall time jumps in `stepWall`. */
@@ -21,6 +26,8 @@ export class ManualClock implements Clock {
   #wallStartMs: number;
   #sleepers: { readonly dueMs: number; readonly sleepMs: number; readonly wake: () => void }[] = [];
   #watchers: (() => void)[] = [];
+  /** The least time until a frequent sleep ends: a year has seven million of them. */
+  #roundMs = 0;
 
   constructor(startMs = Date.UTC(2026, 0, 1)) {
     this.#wallStartMs = startMs;
@@ -44,7 +51,7 @@ export class ManualClock implements Clock {
       if (signal?.aborted) return reject(signal.reason);
       if (ms <= 0) return resolve();
       const sleeper = {
-        dueMs: this.#elapsedMs + ms,
+        dueMs: this.#elapsedMs + (isFrequent(ms) ? Math.max(ms, this.#roundMs) : ms),
         sleepMs: ms,
         wake: () => {
           signal?.removeEventListener('abort', stop);
@@ -64,6 +71,7 @@ export class ManualClock implements Clock {
   /** Advances by `ms` milliseconds and wakes the sleepers that are due, in order. */
   async advance(ms: number): Promise<void> {
     const endMs = this.#elapsedMs + ms;
+    this.#roundMs = ms / ROUNDS;
     for (let next = this.#next(endMs); next; next = this.#next(endMs)) {
       this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs);
       this.#sleepers = this.#sleepers.filter((other) => other !== next);
@@ -72,6 +80,7 @@ export class ManualClock implements Clock {
       await settle();
     }
     this.#elapsedMs = endMs;
+    this.#roundMs = 0;
   }
 
   /** Advances to the next sleeper, repeatedly, until `work` is done. */

@@ -1,7 +1,7 @@
 import { setImmediate as otherTasks } from 'node:timers/promises';
 import type { Entry, Listing } from '../../drive/files.ts';
 import { NO_LIVE_STATE } from '../properties/live-properties.ts';
-import { type DeadProperties, lacksChecksums, MemberRows, type RowContext } from './propfind-rows.ts';
+import { type DeadProperties, MemberRows, type RowContext } from './propfind-rows.ts';
 import { type Piece, RenderedListing, type RenderedListings } from './rendered-listings.ts';
 
 /**
@@ -22,7 +22,7 @@ export interface MembersOf {
   readonly listing: Listing;
   /** The version of the dead properties, read before they are; `undefined` if no row shows any. */
   readonly version: number | undefined;
-  readonly dead: () => Promise<DeadProperties>;
+  readonly dead: (entries: readonly Entry[]) => Promise<DeadProperties>;
 }
 
 /** Yields the rows of a folder's members in pieces, and keeps them if there is room. */
@@ -37,22 +37,21 @@ export async function* memberPieces(
     for (const { bytes } of before.pieces) yield bytes;
     return;
   }
-  const properties = await dead();
-  const isLasting = isStateless && !lacksChecksums(properties);
-  const rows = new MemberRows(context, href, properties);
-  const known = new KnownPieces(before?.pieces ?? [], rows);
   const { children } = listing;
+  const rows = new MemberRows(context, href, children, dead);
+  const known = new KnownPieces(before?.pieces ?? [], rows);
   let rendered: RenderedListing | undefined = new RenderedListing();
   if (children.length === 0) kept.keep(key, rendered);
   for (let at = 0; at < children.length; ) {
-    const old = known.at(children, at);
+    const old = await known.at(children, at);
     // Not before the first piece: most listings have no other.
     if (!old && at > 0) await otherTasks();
-    const piece = old ?? newPiece(children, at, rows, known);
+    const piece = old ?? (await newPiece(children, at, rows, known));
     at += piece.entries.length;
     rendered = rendered && grown(kept, key, rendered, piece);
     yield piece.bytes;
   }
+  const isLasting = isStateless && !rows.lacksChecksums;
   if (isLasting || rendered?.pieces.every(({ isPlain }) => isPlain)) rendered?.complete(listing, version);
 }
 
@@ -69,13 +68,20 @@ function grown(
   return kept.keep(key, rendered) ? rendered : undefined;
 }
 
-function newPiece(children: readonly Entry[], start: number, rows: MemberRows, known: KnownPieces): Piece {
+async function newPiece(
+  children: readonly Entry[],
+  start: number,
+  rows: MemberRows,
+  known: KnownPieces,
+): Promise<Piece> {
   let text = '';
   let isPlain = true;
   let end = start;
   for (; end < children.length; end++) {
     const entry = children[end] as Entry; // below length
-    if (text.length >= PIECE_LENGTH || (end > start && known.at(children, end))) break;
+    if (text.length >= PIECE_LENGTH) break;
+    if (end > start && known.mayBegin(entry) && (await known.at(children, end))) break;
+    if (!rows.covers(end)) await rows.cover(end, end + 1);
     isPlain = isPlain && rows.isPlain(entry);
     text += rows.row(entry);
   }
@@ -94,11 +100,15 @@ class KnownPieces {
       if (piece.isPlain && piece.bytes.length >= SHORT_BYTES) this.#byFirst.set(piece.entries[0], piece);
   }
 
+  mayBegin(entry: Entry): boolean {
+    return this.#byFirst.has(entry);
+  }
+
   /** Returns the piece with the rows of the entries from `start` on. */
-  at(children: readonly Entry[], start: number): Piece | undefined {
-    const piece = this.#byFirst.size > 0 ? this.#byFirst.get(children[start]) : undefined;
-    const isSame = (entry: Entry, index: number) =>
-      entry === children[start + index] && this.rows.isPlain(entry);
-    return piece?.entries.every(isSame) ? piece : undefined;
+  async at(children: readonly Entry[], start: number): Promise<Piece | undefined> {
+    const piece = this.#byFirst.get(children[start]);
+    if (!piece?.entries.every((entry, index) => entry === children[start + index])) return undefined;
+    await this.rows.cover(start, start + piece.entries.length);
+    return piece.entries.every((entry) => this.rows.isPlain(entry)) ? piece : undefined;
   }
 }

@@ -33,29 +33,52 @@ export function resourceRow(
   return responseXml(href, selection.propstats(entry, dead.get(entry.id) ?? NONE, state));
 }
 
+/** Number of resources whose dead properties are loaded together: those of a whole folder may not fit into memory. */
+export const LOADED_TOGETHER = 500;
+
 /** Renders the rows of one folder's members. */
 export class MemberRows {
+  /** Whether checksums of a member could not be computed: the next request tries again. */
+  lacksChecksums = false;
   readonly #start: string;
+  #dead = NO_DEAD;
+  /** Indexes of the members whose dead properties are here. */
+  #covered = { from: 0, to: 0 };
 
   /** `href` is the folder's and ends with a slash. */
   constructor(
     private readonly context: RowContext,
     href: string,
-    private readonly dead: DeadProperties,
+    private readonly children: readonly Entry[],
+    private readonly load: (entries: readonly Entry[]) => Promise<DeadProperties>,
   ) {
     this.#start = responseStart(href);
+  }
+
+  covers(index: number): boolean {
+    return this.#covered.from <= index && index < this.#covered.to;
+  }
+
+  /** Must be called before members from `from` on are rendered, up to `to` at least. Only they can be, then. */
+  async cover(from: number, to: number): Promise<void> {
+    if (this.covers(from) && this.covers(to - 1)) return;
+    const end = Math.min(Math.max(to, from + LOADED_TOGETHER), this.children.length);
+    this.#dead = NO_DEAD;
+    this.#dead = await this.load(this.children.slice(from, end));
+    this.#covered = { from, to: end };
+    this.lacksChecksums ||= lacksChecksums(this.#dead);
   }
 
   /** Whether the row of `entry` depends on nothing but the entry. */
   isPlain(entry: Entry): boolean {
     const { state } = this.context;
-    return (state === NO_LIVE_STATE || state.isEmptyFor(entry)) && !this.dead.has(entry.id);
+    return (state === NO_LIVE_STATE || state.isEmptyFor(entry)) && !this.#dead.has(entry.id);
   }
 
   row(entry: Entry): string {
     const { selection, state } = this.context;
     const slash = entry.kind === 'folder' ? '/' : '';
-    const propstats = selection.propstats(entry, this.dead.get(entry.id) ?? NONE, state);
+    const propstats = selection.propstats(entry, this.#dead.get(entry.id) ?? NONE, state);
     return this.#start + escapeText(encodeSegment(entry.name)) + slash + responseEnd(propstats);
   }
 }
@@ -73,7 +96,6 @@ export async function deadPropertiesOf(
   return context.checksums.completed(context, entries, dead, (error) => statusOf(error, client));
 }
 
-/** Whether the checksums of a file could not be computed: the next request tries again. */
-export function lacksChecksums(dead: DeadProperties): boolean {
+function lacksChecksums(dead: DeadProperties): boolean {
   return [...dead.values()].some((properties) => properties.some((one) => one instanceof UnreadChecksums));
 }

@@ -1,3 +1,4 @@
+import { FileError } from '../../drive/errors.ts';
 import type { Claim, Claimed, Lock } from '../../state/locks.ts';
 import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import type { Context } from '../context.ts';
@@ -29,8 +30,8 @@ export interface LockCheckOptions {
 /** The locks on the resources that a request changes. No lock is added while the request lock is held. */
 export interface RequestLock {
   /**
-   * Call before committing a change that took long. Throws `DavError` 503 if the request lock may have been lost, so that
-   * another lock may have been granted.
+   * Call before committing a change that took long. Throws `FileError` busy if the request lock may have been lost, so
+   * that another lock may have been granted.
    */
   requireUnbroken(): Promise<void>;
   /** Ends the locks at and below `path`, whose resource was removed (RFC 4918 §7.5, §9.6.1). */
@@ -140,10 +141,10 @@ function requestLock(
   return {
     async requireUnbroken() {
       if (!(await drive.state.locks.claimsHold(id)))
-        throw new DavError(
-          503,
+        throw new FileError(
+          'busy',
           'the lock store was unreachable during the upload, so another user may have locked the file; send it again',
-          { headers: { 'Retry-After': '1' } },
+          { retryAfterMs: 1000 },
         );
     },
     endWithin: (path) => end(within(path)),

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ROOT } from '../../util/path.ts';
+import { clientOf } from '../clients.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
@@ -25,12 +26,20 @@ async function remove(context: Context, failedPuts: FailedPuts): Promise<void> {
   const pinned = entry.kind === 'file' && conditions.pinsRevision ? { rev: entry.rev } : {};
   const isPreferred = prefersRecoverable(request.headers);
   await withRequestLock(context, conditions, [{ path, tree: true, membership: true }], async (lock) => {
-    const recoverable = isPreferred || failedPuts.has(principal, path);
+    const recoverable =
+      isPreferred ||
+      failedPuts.has(principal, path) ||
+      (clientOf(request).deletesAfterFailedPut && !knowsAll(context, failedPuts));
     await drive.files.remove(path, { ...pinned, recoverable });
     await lock.endWithin(path);
   });
   const headers = isPreferred ? { 'Preference-Applied': RECOVERABLE } : {};
   await context.exchange.answer({ status: 204, headers, body: undefined });
+}
+
+/** Whether no PUT can have failed without this process knowing it: at another gateway, or before the last start. */
+function knowsAll({ drive }: Context, failedPuts: FailedPuts): boolean {
+  return drive.catchUp === undefined && failedPuts.coversAll;
 }
 
 function prefersRecoverable({ prefer = '' }: IncomingHttpHeaders): boolean {

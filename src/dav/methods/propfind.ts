@@ -12,7 +12,13 @@ import {
   rowsIn,
   sendMultistatus,
 } from '../answers/multistatus.ts';
-import { deadPropertiesOf, NO_DEAD, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
+import {
+  deadPropertiesOf,
+  LOADED_TOGETHER,
+  NO_DEAD,
+  type RowContext,
+  resourceRow,
+} from '../answers/propfind-rows.ts';
 import { RenderedListings } from '../answers/rendered-listings.ts';
 import { clientOf } from '../clients.ts';
 import type { Context, Method } from '../context.ts';
@@ -166,9 +172,15 @@ async function answerListing(
   const before = state === NO_LIVE_STATE ? kept.get(key) : undefined;
   const isKnown = before?.shows(listing, version) === true;
   if (isKnown && before.answer) return answerBody(exchange, before.answer);
-  const dead = await deadPropertiesOf(context, selection, isKnown ? [folder] : entries());
+  const first = isKnown ? [] : children.slice(0, LOADED_TOGETHER);
+  const dead = await deadPropertiesOf(context, selection, [folder, ...first]);
   const own = Buffer.from(resourceRow({ selection, state }, href, folder, dead));
-  const members = { key, href, listing, version, dead: async () => dead };
+  // The first ones were loaded together with those of the folder.
+  const deadOf = async (wanted: readonly Entry[]) =>
+    wanted[0] === first[0] && wanted.length <= first.length
+      ? dead
+      : deadPropertiesOf(context, selection, wanted);
+  const members = { key, href, listing, version, dead: deadOf };
   const pieces = memberPieces(kept, { selection, state }, members);
   const answer = await sendMultistatus(exchange, withFirst(own, pieces), { wholeLength: WHOLE_LENGTH });
   const rendered = answer && state === NO_LIVE_STATE ? kept.get(key) : undefined;
@@ -239,7 +251,7 @@ async function* memberRows(
   for await (const listing of listings) {
     const below = namesOf(listing.folder.path).slice(depth);
     const href = top + below.map((name) => `${encodeSegment(name)}/`).join('');
-    const dead = () => deadPropertiesOf(context, selection, listing.children);
+    const dead = (wanted: readonly Entry[]) => deadPropertiesOf(context, selection, wanted);
     const key = kept.key(drive, selection, href);
     yield* memberPieces(kept, rows, { key, href, listing, version, dead });
   }

@@ -222,7 +222,16 @@ export class FailedPuts {
   /** Times of failed PUTs, oldest first. */
   readonly #failures = new Map<string, Instant>();
 
-  constructor(private readonly clock: Clock) {}
+  readonly #since: Instant;
+
+  constructor(private readonly clock: Clock) {
+    this.#since = clock.instant();
+  }
+
+  /** Whether it has all PUTs of the time that it remembers: davgate has not just been started. */
+  get coversAll(): boolean {
+    return elapsedMs(this.clock, this.#since) >= REMEMBERED_MS;
+  }
 
   add(principal: string, path: Path): void {
     const key = keyFor(principal, path);

@@ -2,7 +2,7 @@ import type { Entry } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
 import { LongLoop } from '../../util/long-loop.ts';
 import { joined, responseXml, sendMultistatus, statusLine } from '../answers/multistatus.ts';
-import { deadPropertiesOf, NO_DEAD, resourceRow } from '../answers/propfind-rows.ts';
+import { deadPropertiesOf, LOADED_TOGETHER, NO_DEAD, resourceRow } from '../answers/propfind-rows.ts';
 import { clientOf } from '../clients.ts';
 import { type Context, presentFiles } from '../context.ts';
 import { DavError } from '../errors.ts';
@@ -20,9 +20,6 @@ const BODY_LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };
 
 /** Maximum number of rows in an answer. */
 const ROWS_MAX = 10_000;
-
-/** Number of rows whose properties are loaded together. */
-const BATCH = 500;
 
 /** Maximum length of an answer that is sent at once, in bytes. */
 const WHOLE_LENGTH = 256 * 1024;
@@ -51,10 +48,14 @@ export async function search(context: Context): Promise<void> {
   if (exchange.above !== undefined) throw invalidScope(wanted.scope.href);
   const matches = new Matches(wanted);
   const needsDead = wanted.condition.needsDead || wanted.order?.needsDead;
+  const deadOf = (entries: readonly Entry[]) =>
+    context.drive.state.properties.of(entries.map(({ id }) => id));
   const loop = new LongLoop();
   for await (const entries of entriesIn(scoped, wanted.scope)) {
-    const dead = needsDead ? await context.drive.state.properties.of(entries.map(({ id }) => id)) : NO_DEAD;
-    for (const entry of entries) {
+    let dead = NO_DEAD;
+    for (const [index, entry] of entries.entries()) {
+      if (needsDead && index % LOADED_TOGETHER === 0)
+        dead = await deadOf(entries.slice(index, index + LOADED_TOGETHER));
       matches.add({ entry, dead: dead.get(entry.id) ?? NO_PROPERTIES });
       if (loop.isDue) await loop.pause();
     }
@@ -203,8 +204,8 @@ async function answer(context: Context, { select, rowsMax }: BasicSearch, matche
   const found = matches.all();
   const state = await liveStateOf(context, selection, { entries: () => found, isAlone: false });
   const pieces = async function* () {
-    for (let start = 0; start < found.length; start += BATCH) {
-      const entries = found.slice(start, start + BATCH);
+    for (let start = 0; start < found.length; start += LOADED_TOGETHER) {
+      const entries = found.slice(start, start + LOADED_TOGETHER);
       const dead = await deadPropertiesOf(context, selection, entries);
       const rows = entries.map((entry) =>
         resourceRow({ selection, state }, hrefOf(exchange, entry.path, entry.kind === 'folder'), entry, dead),

@@ -1,7 +1,7 @@
 import type { Entry, FolderEntry } from '../../drive/files.ts';
 import { namesOf, type Path } from '../../util/path.ts';
 import { joined, responseXml, sendMultistatus, statusLine } from '../answers/multistatus.ts';
-import { deadPropertiesOf, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
+import { deadPropertiesOf, LOADED_TOGETHER, type RowContext, resourceRow } from '../answers/propfind-rows.ts';
 import { clientOf } from '../clients.ts';
 import { type Context, presentFiles } from '../context.ts';
 import { DavError } from '../errors.ts';
@@ -16,9 +16,6 @@ import { escapeText } from '../xml/xml-writer.ts';
 
 /** Maximum number of rows in one answer. The client asks for the next ones with the new token. */
 const ROWS_MAX = 10_000;
-
-/** Number of rows whose properties are loaded together. */
-const BATCH_ROWS = 500;
 
 /** Maximum length of an answer that is sent at once, in bytes. */
 const WHOLE_LENGTH = 256 * 1024;
@@ -91,8 +88,13 @@ async function answerPage(
   const top = requestHref(exchange, path, true);
   const hrefs = new MemberHrefs(top, folder);
   const pieces = async function* () {
-    for (let start = 0; start < rows.length; start += BATCH_ROWS)
-      yield await rowsXml(context, { selection, state: live }, hrefs, rows.slice(start, start + BATCH_ROWS));
+    for (let start = 0; start < rows.length; start += LOADED_TOGETHER)
+      yield await rowsXml(
+        context,
+        { selection, state: live },
+        hrefs,
+        rows.slice(start, start + LOADED_TOGETHER),
+      );
     if (isPartial) yield Buffer.from(partialXml(top));
     yield Buffer.from(`<D:sync-token>${escapeText(syncTokenOf(folder, state))}</D:sync-token>`);
   };

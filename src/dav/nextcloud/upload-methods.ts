@@ -60,6 +60,7 @@ export class UploadMethods {
       throw new DavError(405, `${method} is not possible at ${path} among the uploads`, {
         headers: { Allow: allowed },
       });
+    if (drive.catchUp) await drive.catchUp();
     try {
       await this.#run(method, { context, files, id, name });
     } catch (error) {

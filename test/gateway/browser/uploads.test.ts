@@ -1,8 +1,10 @@
 import { request } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { Uploads } from '../../../src/browser/upload.ts';
 import { pseudoRandomBytes } from '../../support/bytes.ts';
 import { eventually, expectSoon } from '../../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 
 // Uploads in parts, as the web application sends large files; each test has a file name of its own.
@@ -208,6 +210,31 @@ test('a user can have ten unfinished uploads; one more is refused with 503 until
   expect((await call('upload', { path, size: '10' })).status).toBe(503);
   await call('end-upload', { id: begun[0] ?? '' });
   await eventually(() => begin());
+});
+
+test('300 uploads that were refused and 300 that are stored leave room for more', async () => {
+  await stateOf(await begin({ size: '0' }));
+  for (let count = 0; count < 300; count++)
+    expect((await call('upload', { path, size: '10' })).status).toBe(412);
+  const name = path;
+  for (let count = 0; count < 300; count++) {
+    path = `${name} ${count}`;
+    expect(await stateOf(await begin({ size: '0' }))).toEqual({ receivedBytes: 0, isStored: true });
+  }
+});
+
+test('of ended uploads only the last ones are kept', async () => {
+  const clock = new ManualClock();
+  const uploads = new Uploads({ ofUser: 10, unfinished: 10, ended: 3 });
+  const store = async () => {};
+  const options = { user: 'ann', drive: {}, sizeBytes: 0, clock, store };
+  const ids: string[] = [];
+  for (let count = 0; count < 6; count++) {
+    const made = uploads.begin(options, new AbortController().signal);
+    await made.progress();
+    ids.push(made.id);
+  }
+  expect(ids.map((id) => uploads.get(id) !== undefined)).toEqual([false, false, true, true, true, true]);
 });
 
 test('an unknown upload is answered 404, and bytes of another type than octet-stream 415', async () => {

@@ -3,6 +3,7 @@ import { CallBudget } from '../../../src/api/call-budget.ts';
 import { CallQueue, type Lane } from '../../../src/api/queue.ts';
 import { SharedAccess } from '../../../src/api/shared-access.ts';
 import type { SharedBudget } from '../../../src/api/shared-budget.ts';
+import { instantAt } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -177,6 +178,29 @@ describe('concurrency limit', () => {
     for (let call = 0; call < 1000; call += 1) queue.succeeded('metadata');
     expect(await running()).toBe(16);
   });
+});
+
+test('a shared pause that ends while the call begins to wait for its end does not hold the call back', async () => {
+  let nowMs = 0;
+  // Each look at it takes a ms, as it may when the process is held up.
+  const ticking = { ...clock, now: () => nowMs, instant: () => instantAt(nowMs++), sleep: async () => {} };
+  const pauses = [1];
+  const shared: SharedBudget = {
+    take: async (calls) => {
+      const pausedMs = pauses.pop() ?? 0;
+      return { calls: pausedMs > 0 ? 0 : calls, pausedMs, parallelCommits: 'unknown' };
+    },
+    pause: async () => {},
+    resume: async () => {},
+    chooseTrier: async () => false,
+    learned: async () => {},
+  };
+  const access = new SharedAccess({ clock: ticking, log: silentLog });
+  const budget = new CallBudget({ shared, access, clock: ticking });
+  queue = new CallQueue({ clock: ticking, patienceMs: 25_000, signal: new AbortController().signal, budget });
+  askMany('commit', 1);
+  for (let count = 0; count < 10; count++) await turn();
+  expect(names()).toEqual(['commit 0']);
 });
 
 test('a pause that another gateway has announced holds calls back until it ends, at this gateway too', async () => {

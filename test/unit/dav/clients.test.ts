@@ -16,7 +16,7 @@ test.each([
   ['DavClnt', 'Windows Mini-Redirector'],
   ['Microsoft Office Word 2014 (16.0.5083) Windows NT 10.0', 'Microsoft Office'],
   ['davfs2/1.7.0 neon/0.33.0', 'davfs2'],
-  ['rclone/v1.68.2', 'other'],
+  ['rclone/v1.68.2', 'rclone'],
   ['cadaver/0.24 neon/0.33.0', 'other'],
   ['', 'other'],
   [undefined, 'other'],

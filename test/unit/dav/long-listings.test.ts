@@ -196,3 +196,25 @@ test('PROPFIND of a long folder by several clients at once sends each of them al
   for (const { text } of answers) expect(text === expected).toBe(true);
   expect((await listed(server)).text === expected).toBe(true);
 });
+
+test('a listing of 3,000 files that all have properties shows those of each, and has those of some hundred in memory', async () => {
+  const folder = new LongFolder(3000);
+  const asked: number[] = [];
+  const server = await startPropertyServer({
+    wrap(drive) {
+      const { files, state } = folder.wrap(drive);
+      const of = async (ids: readonly string[]) => {
+        asked.push(ids.length);
+        const xml = (id: string) => `<x xmlns="urn:x">of ${id}</x>`;
+        return new Map(ids.map((id) => [id, [{ namespace: 'urn:x', name: 'x', xml: xml(id) }]]));
+      };
+      return { files, state: { ...state, properties: { ...state.properties, of } } };
+    },
+  });
+  for (const depth of ['1', '1,noroot', 'infinity']) {
+    asked.length = 0;
+    const { text } = await server.send('PROPFIND', '/', undefined, { Depth: depth });
+    for (const { id } of folder.children) expect(text).toContain(`>of ${id}<`);
+    expect(Math.max(...asked)).toBeLessThan(600);
+  }
+});

@@ -69,6 +69,23 @@ describe('DELETE', () => {
     expect(await recoverable('/f/sub/y')).toEqual({ recoverable: false });
   });
 
+  test('DELETE by rclone is recoverable while a PUT may have failed before the last start or at another gateway', async () => {
+    const removed = async (target: string, agent: string) => {
+      await dav.send('DELETE', target, { headers: { 'User-Agent': agent } });
+      return dav.files.calls.at(-1)?.options;
+    };
+    expect(await removed('/a', 'rclone/v1.60.1')).toEqual({ recoverable: true });
+    await dav.file('/a');
+    expect(await removed('/a', 'cadaver/0.24')).toEqual({ recoverable: false });
+    await dav.clock.advance(15 * 60_000);
+    expect(await removed('/f/x', 'rclone/v1.60.1')).toEqual({ recoverable: false });
+    await dav.close();
+    dav = await startDav({ wrap: (drive) => ({ ...drive, catchUp: async () => {} }) });
+    await dav.file('/a');
+    await dav.clock.advance(60 * 60_000);
+    expect(await removed('/a', 'rclone/v1.60.1')).toEqual({ recoverable: true });
+  });
+
   test.each([
     ['was cut off', 'half', 'content of a'],
     ['was committed, but its answer did not arrive', 'whole new', 'whole new'],

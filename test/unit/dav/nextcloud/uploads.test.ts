@@ -54,6 +54,18 @@ async function rowsAt(
   return rows.map(({ href, properties }) => [href, properties.get('{DAV:}getcontentlength')?.text]);
 }
 
+test('a request among the uploads sees what other gateways have acknowledged before', async () => {
+  await dav.close();
+  const told: string[] = [];
+  const catchUp = async () => void told.push('/new');
+  dav = await startDav({ pieces, wrap: (drive) => ({ ...drive, catchUp }) });
+  expect(await begin()).toBe(201);
+  expect(await put('1', 'all')).toBe(201);
+  const before = told.length;
+  expect((await moveTo('/file')).status).toBe(201);
+  expect(told.length).toBeGreaterThan(before);
+});
+
 describe('an upload in pieces', () => {
   test.each([
     ['numbers from 1', ['1', '2', '3']],
