@@ -38,6 +38,8 @@ export interface JobRows {
   mustWait(nowMs: number, id: string): Promise<boolean>;
   /** Stores the result of a running job. Returns whether there is such a job. */
   end(id: string, endedMs: number, result: JobResult | 'failed'): Promise<boolean>;
+  /** Returns the jobs of a process whose results are not stored. */
+  open(node: string): Promise<readonly Job[]>;
   /** Returns `undefined` unless there is exactly this job and it can still be checked. */
   find(nowMs: number, job: Job): Promise<JobState | undefined>;
   /** Forgets up to `limit` jobs that can no longer be checked. Returns how many. */

@@ -86,6 +86,8 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
     sizeCalculation: ({ state }) => Math.min(entriesOf(state), UNSTORED_ENTRIES_MAX),
   });
   const lines = new Map<string, Line>();
+  /** Whether jobs that do not run may have rows without a result, which make later jobs of their lines wait. */
+  let mayBeOpen = false;
   let isRenewing = false;
 
   /** Extends the lease of this process as long as it has jobs. */
@@ -94,23 +96,43 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
     isRenewing = true;
     for (;;) {
       await clock.sleep(LEASE_RENEWAL_MS, closing).catch(() => undefined);
-      if (running.size === 0 || closing.aborted) break;
-      await nodes.renew(node, clock.now() + LEASE_MS).catch((error: unknown) => {
+      if ((running.size === 0 && !mayBeOpen) || closing.aborted) break;
+      mayBeOpen = false;
+      try {
+        await nodes.renew(node, clock.now() + LEASE_MS);
+        await endOpen();
+      } catch (error) {
+        mayBeOpen = true;
         log.warn('the lease of running jobs could not be renewed', { error: String(error) });
-      });
+      }
     }
     isRenewing = false;
   }
 
+  /** Ends the jobs whose end could not be stored, and those whose calls failed though they were stored. */
+  async function endOpen(): Promise<void> {
+    for (const job of await jobRows.open(node)) {
+      const key = keyOf(job);
+      if (running.has(key)) continue;
+      const ended: Ended = unstored.get(key) ?? { state: 'failed', endedMs: clock.now() };
+      if (await jobRows.end(job.id, ended.endedMs, ended.state)) unstored.delete(key);
+    }
+  }
+
   async function add(job: NewJob): Promise<void> {
+    // First, because an open row of a job that does not run is ended.
+    running.add(keyOf(job));
+    void renewLease();
     try {
       await jobRows.add(job, node, clock.now() + LEASE_MS);
     } catch (error) {
-      if (!isOutOfSpace(error)) throw error;
+      if (!isOutOfSpace(error)) {
+        running.delete(keyOf(job));
+        mayBeOpen = true;
+        throw error;
+      }
       log.warn('a job could not be stored: the disk is full', { job: job.kind });
     }
-    running.add(keyOf(job));
-    void renewLease();
   }
 
   async function run(job: NewJob, work: Work): Promise<void> {
@@ -138,6 +160,7 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
     try {
       if (await jobRows.end(job.id, endedMs, state)) return;
     } catch (error) {
+      mayBeOpen = true;
       log.error('the result of a job could not be stored', { job: job.kind, error: stackOf(error) });
     }
     unstored.set(keyOf(job), { state, endedMs });

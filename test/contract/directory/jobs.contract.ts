@@ -110,6 +110,17 @@ export function jobsContract(driver: string, open: OpenTwice): void {
       expect(await other.jobRows.mustWait(NOW_MS, 'second')).toBe(false);
     });
 
+    test('the open jobs of a process are its own without a result', async () => {
+      const { directory, other, id } = await openedWithAccount(open);
+      for (const name of ['first', 'second'])
+        await directory.jobRows.add({ ...jobOf(id, name), line: 'line' }, 'node', LEASE_END_MS);
+      await directory.jobRows.add(jobOf(id, 'elsewhere'), 'other node', LEASE_END_MS);
+      await directory.jobRows.end('first', NOW_MS, COMPLETE);
+      expect(await other.jobRows.open('node')).toEqual([jobOf(id, 'second')]);
+      await directory.jobRows.end('second', NOW_MS, 'failed');
+      expect(await other.jobRows.open('node')).toEqual([]);
+    });
+
     test('endAll ends the leases of all processes', async () => {
       const { directory, other, id } = await openedWithAccount(open);
       for (const node of ['a', 'b']) await directory.jobRows.add(jobOf(id, node), node, LEASE_END_MS);

@@ -1,16 +1,24 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { Directory } from '../../../src/service/directory/directory.ts';
-import { ENTRIES_KEPT_MAX, type Job, type JobRows } from '../../../src/service/jobs/job-rows.ts';
+import {
+  ENTRIES_KEPT_MAX,
+  type Job,
+  type JobResult,
+  type JobRows,
+} from '../../../src/service/jobs/job-rows.ts';
+import { jobsOf } from '../../../src/service/jobs/jobs.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { Sqlite, type SqliteDatabase } from '../../../src/util/sqlite/sqlite.ts';
 import { addApp, besideService } from '../../support/consent.ts';
 import { eventually, expectSoon } from '../../support/eventually.ts';
+import { Gate } from '../../support/gate.ts';
 import { finished } from '../../support/jobs.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { type Answered, put, refusal, refusalIn, rpc } from '../../support/service-client.ts';
 import { NAMESPACE, serviceOver } from '../../support/service-over.ts';
+import { unhurried } from '../../support/unhurried.ts';
 import { opened } from '../storage/opened.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -231,3 +239,97 @@ test('delete_batch answers internal_error and removes nothing when it cannot see
   await eventually(async () => expect(refusalIn(await check())).toEqual(FAILED));
   expect(await statusOf('/a')).toBe(200);
 });
+
+const COMPLETE: JobResult = { '.tag': 'complete', entries: [] };
+
+/** How long a process may need to end its jobs after an outage, in ms of the test's clock. */
+const RECOVERY_MS = 60_000;
+
+/** Starts two processes with the jobs of one directory. While it `isAway` for the second one, its calls fail. */
+async function twoProcesses(directory: Directory) {
+  const owner = { account: (await ownJob('')).account, app: service.appKey, namespace: NAMESPACE };
+  const outage = { isAway: false };
+  const lost = () => Object.assign(new Error('injected'), { code: 'ECONNRESET' });
+  const { jobRows } = directory;
+  const failing: JobRows = {
+    ...jobRows,
+    // Its answer is lost.
+    async add(...job) {
+      await jobRows.add(...job);
+      if (outage.isAway) throw lost();
+    },
+    async mustWait(...own) {
+      if (outage.isAway) throw lost();
+      return await jobRows.mustWait(...own);
+    },
+    async end(...ended) {
+      if (outage.isAway) throw lost();
+      return await jobRows.end(...ended);
+    },
+  };
+  const common = { nodes: directory.nodes, clock, log: silentLog, closing: unhurried() };
+  const processes = [jobsOf({ ...common, jobRows }), jobsOf({ ...common, jobRows: failing })] as const;
+  const [one, other] = processes.map((jobs) => ({
+    start: (work = async () => COMPLETE) => jobs.start(owner, KIND, work),
+    state: (id: string) => jobs.state(owner, KIND, id),
+  }));
+  if (!one || !other) throw new Error('not two');
+  return { one, other, outage };
+}
+
+/** Lets processes poll for `RECOVERY_MS`. */
+async function recover(): Promise<void> {
+  for (let passedMs = 0; passedMs < RECOVERY_MS; passedMs += 200) await clock.advance(200);
+}
+
+test('a batch that fails in an outage of the database, which cannot store that either, makes no later batch wait', () =>
+  elsewhere(async (directory) => {
+    const { one, other, outage } = await twoProcesses(directory);
+    const gate = new Gate();
+    const first = await one.start(async () => {
+      await gate.pass();
+      return COMPLETE;
+    });
+    const second = await other.start();
+    await clock.untilSleeping();
+    outage.isAway = true;
+    await clock.advance(200);
+    await expectSoon(() => other.state(second)).toBe('failed');
+    outage.isAway = false;
+    gate.open();
+    const later = [await one.start(), await other.start()] as const;
+    await recover();
+    expect(await one.state(first)).toEqual(COMPLETE);
+    expect(await one.state(second)).toBe('failed');
+    expect(await one.state(later[0])).toEqual(COMPLETE);
+    expect(await other.state(later[1])).toEqual(COMPLETE);
+  }));
+
+test('a batch whose call fails because the answer of the database is lost makes no later batch wait', () =>
+  elsewhere(async (directory) => {
+    const { one, other, outage } = await twoProcesses(directory);
+    outage.isAway = true;
+    await expect(other.start()).rejects.toThrow('injected');
+    outage.isAway = false;
+    const later = [await one.start(), await other.start()] as const;
+    await recover();
+    expect(await one.state(later[0])).toEqual(COMPLETE);
+    expect(await other.state(later[1])).toEqual(COMPLETE);
+  }));
+
+test('a result that cannot be stored in an outage of the database is stored after it, for all processes', () =>
+  elsewhere(async (directory) => {
+    const { one, other, outage } = await twoProcesses(directory);
+    const id = await other.start(async () => {
+      outage.isAway = true;
+      return COMPLETE;
+    });
+    await expectSoon(() => other.state(id)).toEqual(COMPLETE);
+    expect(await one.state(id)).toBe('in-progress');
+    // Longer than a lease: it is renewed meanwhile.
+    await recover();
+    expect(await one.state(id)).toBe('in-progress');
+    outage.isAway = false;
+    await recover();
+    expect(await one.state(id)).toEqual(COMPLETE);
+  }));

@@ -3,6 +3,7 @@ import {
   ENTRIES_KEPT_MAX,
   entriesOf,
   JOB_KEPT_MS,
+  type Job,
   type JobResult,
   type JobRows,
   type StoredJob,
@@ -41,6 +42,13 @@ export function jobRowsIn(pool: Pool): JobRows {
       return row !== undefined;
     },
     end: (id, endedMs, result) => inTransaction(pool, (on) => end(on, id, endedMs, result)),
+    open: (node) =>
+      rowsOf<Job>(
+        pool,
+        `SELECT job_id AS id, account_id AS account, app_key AS app, kind FROM davgate.jobs
+         WHERE node_id = $1 AND ended_ms IS NULL`,
+        node,
+      ),
     async find(nowMs, { id, account, app, kind }) {
       const row = await findRow<StoredJob>(
         pool,

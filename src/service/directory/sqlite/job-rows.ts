@@ -39,6 +39,10 @@ export function jobRowsIn(database: SqliteDatabase): JobRows {
   const dropOldest = database.prepare<[number]>(
     'DELETE FROM jobs WHERE entries_so_far <= (SELECT max(entries_so_far) FROM jobs) - ?',
   );
+  const open = database.prepare<[node: string], Job>(
+    `SELECT job_id AS id, account_id AS account, app_key AS app, kind FROM jobs
+     WHERE node_id = ? AND ended_ms IS NULL`,
+  );
   const select = database.prepare<[Job], StoredJob>(
     `SELECT ended_ms AS endedMs, result, until_ms AS untilMs FROM jobs LEFT JOIN nodes USING (node_id)
      WHERE job_id = @id AND account_id = @account AND app_key = @app AND kind = @kind`,
@@ -69,6 +73,7 @@ export function jobRowsIn(database: SqliteDatabase): JobRows {
       const text = result === 'failed' ? null : JSON.stringify(result);
       return end.immediate({ id, endedMs, entries: entriesOf(result), result: text });
     },
+    open: async (node) => open.all(node),
     async find(nowMs, job) {
       const row = select.get(job);
       return row && stateOf(row, nowMs);
