@@ -10,12 +10,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { StateInUse } from '../../src/state/errors.ts';
 import { type Journal, JournalFull, type Journals } from '../../src/state/journal.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { type Log, type LogFields, silentLog } from '../../src/util/log.ts';
+import { openSqlite } from '../../src/util/sqlite/open.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { path } from '../support/paths.ts';
 import { accept, bodyOf, journalContract, pendingWrite, pieces } from './journal.contract.ts';
@@ -42,6 +43,15 @@ async function open(directory = newDirectory(), log: Log = silentLog): Promise<J
 }
 
 const filesIn = (directory: string, drive = 'd') => readdirSync(join(directory, 'journal', 'bodies', drive));
+
+/** Gives the only body its staged name again, as if it had never got its lasting one. Returns the lasting one. */
+function unsettle(directory: string): string {
+  const [file = ''] = filesIn(directory);
+  const staged = `${file.slice('19700101T000002Z-'.length, -'-large'.length)}.staged`;
+  const folder = join(directory, 'journal', 'bodies', 'd');
+  renameSync(join(folder, file), join(folder, staged));
+  return file;
+}
 
 journalContract('SQLite', async () => (await open()).drive('d'));
 
@@ -87,13 +97,43 @@ describe('the journal in SQLite', () => {
     const first = await open(directory);
     await accept(await first.drive('d'), pendingWrite('large', large), large);
     await first.close();
-    const folder = join(directory, 'journal', 'bodies', 'd');
-    const [file = ''] = filesIn(directory);
-    const id = file.slice('19700101T000002Z-'.length, -'-large'.length);
-    renameSync(join(folder, file), join(folder, `${id}.staged`));
+    const file = unsettle(directory);
     const again = await (await open(directory)).drive('d');
     expect([filesIn(directory), again.lostFiles]).toEqual([[file], 0]);
     expect((await bodyOf(again, 'large')).equals(large)).toBe(true);
+  });
+
+  test('a body whose lasting name the disk refuses stays under its staged name, where each later start finds and reads it', async () => {
+    const directory = newDirectory();
+    const first = await open(directory);
+    await accept(await first.drive('d'), pendingWrite('large', large), large);
+    await first.close();
+    unsettle(directory);
+    const database = openSqlite(join(directory, 'journal', 'state.db'));
+    // No file can get this name, because it is in a folder that does not exist.
+    database.prepare("UPDATE writes SET body_file = 'none/' || body_file").run();
+    database.close();
+    for (let start = 0; start < 2; start++) {
+      const journals = await open(directory);
+      const drive = await journals.drive('d');
+      expect((await bodyOf(drive, 'large')).equals(large)).toBe(true);
+      expect([filesIn(directory), drive.lostFiles]).toEqual([[expect.stringMatching(/\.staged$/)], 0]);
+      await journals.close();
+    }
+    const drive = await (await open(directory)).drive('d');
+    await drive.forget(['large']);
+    expect(filesIn(directory)).toEqual([]);
+  });
+
+  test('the names of bodies and of lost files have no character that FAT, exFAT or NTFS refuses', async () => {
+    const directory = newDirectory();
+    const drive = await (await open(directory)).drive('d');
+    const write = (id: string, bytes: Buffer) =>
+      pendingWrite(id, bytes, { path: path('/Docs/a?:*"<>|\\\u0001\u007fö.txt. ') });
+    await accept(drive, write('large', large), large);
+    expect(filesIn(directory)).toEqual([expect.stringMatching(/-a_{10}ö\.txt\._$/)]);
+    await accept(drive, write('small', small), small);
+    expect(await drive.lose(write('small', small), 'refused')).toMatch(/-a_{10}ö\.txt\._$/);
   });
 
   test('a landed body whose file a kill left behind is removed at the next start, and is not lost', async () => {
@@ -231,6 +271,29 @@ describe('the lost-and-found folder', () => {
       expect((await (await open(directory)).drive('my/drive')).lostFiles).toBe(1);
     },
   );
+
+  test('a lost write whose body still has its staged name is kept with its bytes', async () => {
+    const directory = newDirectory();
+    const drive = await (await open(directory)).drive('d');
+    const write = pendingWrite('large', large);
+    await accept(drive, write, large);
+    unsettle(directory);
+    expect(readFileSync(await drive.lose(write, 'refused')).equals(large)).toBe(true);
+    expect([await drive.all(), filesIn(directory)]).toEqual([[], []]);
+  });
+
+  test('of a lost write whose body a user has removed, only the reason is kept', async () => {
+    const directory = newDirectory();
+    const drive = await (await open(directory)).drive('d');
+    const write = pendingWrite('large', large);
+    await accept(drive, write, large);
+    rmSync(join(directory, 'journal', 'bodies', 'd', filesIn(directory)[0] ?? ''));
+    const keptAt = await drive.lose(write, 'refused');
+    expect([readdirSync(join(directory, 'lost', 'd')), await drive.all()]).toEqual([
+      [`${basename(keptAt)}.reason.txt`],
+      [],
+    ]);
+  });
 
   test('losing a write again after a kill keeps the same file', async () => {
     const directory = newDirectory();

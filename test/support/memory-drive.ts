@@ -137,6 +137,12 @@ export class MemoryDrive {
     while (this.files.depth().files > 0) await turn();
   }
 
+  /** Returns the ids of the pending writes in the order in which they were accepted. */
+  async pendingIds(): Promise<string[]> {
+    const journal = await this.#journals?.drive('d');
+    return ((await journal?.all()) ?? []).map(({ id }) => id);
+  }
+
   /** Returns the text and the reason of each file in the lost-and-found folder. */
   lost(): { text: string; reason: string }[] {
     const folder = join(this.#directory, 'lost-and-found', 'd');

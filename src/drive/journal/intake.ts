@@ -147,7 +147,7 @@ export class Intake {
     try {
       await journal.accept(file.write, body, superseded?.write.id);
     } catch (error) {
-      pending.delete(file);
+      sender.remove(file);
       if (superseded) {
         superseded.state = 'waiting';
         sender.offer(superseded);
@@ -155,7 +155,7 @@ export class Intake {
       throw error;
     }
     file.state = 'waiting';
-    if (superseded) pending.delete(superseded);
+    if (superseded) sender.remove(superseded, file);
     pending.changed(file);
     sender.offer(file);
     if (!current && folder) touch(folder);

@@ -48,7 +48,7 @@ export class JournaledRemover {
       const files = pending.within(path);
       const newIds = files.map(({ write }) => write.fileId).filter(isNewId);
       await journal.forget(files.map(({ write }) => write.id));
-      for (const file of files) pending.delete(file);
+      for (const file of files) sender.remove(file);
       await forgetKept(path, newIds);
     } catch (error) {
       for (const file of pending.within(path)) {

@@ -148,7 +148,21 @@ export class Sender {
     this.#later.delete(file);
   }
 
-  /** Sends these writes at once. Resolves when all are delivered; rejects with the first failure. */
+  /**
+   * Removes a write that is not to be sent any more. The requests that wait for it then wait for `successor`, the write
+   * that supersedes it; without one they continue.
+   */
+  remove(file: PendingFile, successor?: PendingFile): void {
+    this.parts.pending.delete(file);
+    const waiters = this.#waiters.get(file);
+    if (waiters && successor) {
+      this.#waiters.delete(file);
+      this.#waiters.set(successor, [...(this.#waiters.get(successor) ?? []), ...waiters]);
+      successor.isUrgent = true;
+    } else this.#settle(file, (waiter) => waiter.resolve());
+  }
+
+  /** Sends these writes at once. Resolves when none is pending any more; rejects with the first failure. */
   async flush(files: readonly PendingFile[]): Promise<void> {
     const done = files.map((file) => {
       const landed = new Promise<void>((resolve, reject) => {

@@ -167,7 +167,7 @@ function pendingWrites({ journal, forgetKept, pending, sender, turns }: PendingW
       sender.offer(file);
       throw error;
     }
-    pending.delete(file);
+    sender.remove(file);
     const next = pending.first(path);
     if (next) sender.offer(next);
     else if (isNewId(fileId)) await forgetKept(path, [fileId]);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ContentHasher } from '../../../util/content-hash.ts';
@@ -62,8 +62,10 @@ export class Bodies {
     return new Bodies(directory);
   }
 
+  /** Returns the path of the body called `file`, which still has its staged name when `settle` has failed. */
   pathOf(file: string): string {
-    return join(this.directory, file);
+    const staged = this.#at(stagedNameOf(file));
+    return statSync(staged, { throwIfNoEntry: false }) ? staged : this.#at(file);
   }
 
   async stage(body: AsyncIterable<Uint8Array>): Promise<Staged> {
@@ -98,15 +100,15 @@ export class Bodies {
     if (file !== undefined) await this.remove([file]);
   }
 
-  /** Renames the body of an accepted write to its lasting name. If that fails, the next start does it. */
+  /** Renames the body of an accepted write to its lasting name. If that fails, the next start tries it again. */
   async settle(file: string): Promise<void> {
-    await rename(this.pathOf(stagedNameOf(file)), this.pathOf(file)).catch(() => {});
+    await rename(this.#at(stagedNameOf(file)), this.#at(file)).catch(() => {});
   }
 
   /** Removes files. Resolves with those that no longer exist. */
   async remove(files: readonly string[]): Promise<readonly string[]> {
     const removals = files.map(async (file) => {
-      for (const name of [file, stagedNameOf(file)]) await rm(this.pathOf(name), { force: true });
+      for (const name of [file, stagedNameOf(file)]) await rm(this.#at(name), { force: true });
       return file;
     });
     const outcomes = await Promise.allSettled(removals);
@@ -114,13 +116,16 @@ export class Bodies {
   }
 
   async *read(file: string, range?: ByteRange): AsyncIterable<Uint8Array> {
-    const path = existsSync(this.pathOf(file)) ? this.pathOf(file) : this.pathOf(stagedNameOf(file));
-    const stream = createReadStream(path, range && { start: range.start, end: range.end - 1 });
+    const stream = createReadStream(this.pathOf(file), range && { start: range.start, end: range.end - 1 });
     try {
       for await (const piece of stream) yield piece;
     } catch (error) {
       throw codeOf(error) === 'ENOENT' ? new BodyGone(`${file} no longer exists`, { cause: error }) : error;
     }
+  }
+
+  #at(name: string): string {
+    return join(this.directory, name);
   }
 }
 

@@ -144,11 +144,15 @@ async function adopt(file: string, path: string): Promise<void> {
   }
 }
 
+/** Characters that FAT, exFAT or NTFS refuses in a name, and those that they remove from its end. */
+const REFUSED = /[\p{Cc}"*:<>?\\|]|[. ]$/gu;
+
 /** Characters of a write's id in the name of a lost file. */
 const SHORT_ID_LENGTH = 8;
 
 /**
  * Returns a name such as `20260102T030405Z-1a2b3c4d-report.odt`: the time of the write, its id, and its file's name.
+ * There `_` stands for each character that some disks refuse.
  */
 export function nameFor({ acceptedMs, id, path }: PendingWrite, idLength?: number): string {
   const stamp = new Date(acceptedMs).toISOString().replace(/[-:]|\.\d+/g, '');
@@ -156,7 +160,8 @@ export function nameFor({ acceptedMs, id, path }: PendingWrite, idLength?: numbe
   const tail = Buffer.from(nameOf(path))
     .subarray(-NAME_BYTES_MAX)
     .toString()
-    .replace(/^\ufffd+/, '');
+    .replace(/^\ufffd+/, '')
+    .replace(REFUSED, '_');
   return `${stamp}-${id.slice(0, idLength)}-${tail}`;
 }
 

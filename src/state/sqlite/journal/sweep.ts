@@ -79,7 +79,9 @@ async function sweepFolder(
   const orphans: string[] = [];
   for (const file of files.filter((name) => !named.has(name))) {
     const lasting = unsettled.get(file);
-    if (lasting !== undefined) await rename(join(bodies, folder, file), join(bodies, folder, lasting));
+    // If that fails, the journal finds the body under its staged name.
+    if (lasting !== undefined)
+      await rename(join(bodies, folder, file), join(bodies, folder, lasting)).catch(() => {});
     // When the database was lost in a power failure, a staged body may have been recorded.
     else if (isStagedName(file) && !isNew) await rm(join(bodies, folder, file), { force: true });
     else orphans.push(file);

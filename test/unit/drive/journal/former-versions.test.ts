@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ROOT } from '../../../../src/util/path.ts';
+import type { Gate } from '../../../support/call-script.ts';
 import { faultOf } from '../../../support/fault-of.ts';
-import { MemoryDrive } from '../../../support/memory-drive.ts';
+import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
 import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
 
 let drive: MemoryDrive;
@@ -53,4 +54,44 @@ test('a name that a pending write has taken is not in the trash, and what was th
   gate.release();
   expect(await undeleted).toBe('exists');
   expect(await drive.text(at('/a'))).toBe('new');
+});
+
+describe('while two large writes are being sent and a third waits', () => {
+  const LARGE = 'x'.repeat(4 * 1024 * 1024 + 1);
+  let gates: Gate[];
+
+  beforeEach(async () => {
+    remote.putFile(at('/c'), 'old');
+    gates = [remote.holdNext('write', 'begin'), remote.holdNext('write', 'begin')];
+    for (const path of ['/x', '/y']) await drive.put(at(path), LARGE);
+    for (const gate of gates) await gate.reached;
+    await drive.put(at('/c'), LARGE);
+  });
+
+  test('a request for the versions of the third gets the write that supersedes it, which is sent even in a pause', async () => {
+    const asked = history().versions(at('/c'));
+    remote.failNext('write', 'unavailable');
+    await drive.put(at('/z'), 'paused');
+    while (drive.warnings.length === 0) await turn();
+    await drive.put(at('/c'), 'two');
+    expect((await asked).files.map(({ sizeBytes }) => sizeBytes)).toEqual([3, 3]);
+    expect(remote.text(at('/c'))).toBe('two');
+  });
+
+  test('a request for the versions of the third is answered when the file is removed for good', async () => {
+    const asked = faultOf(history().versions(at('/c')));
+    const removed = drive.files.remove(at('/c'), { recoverable: false });
+    for (const gate of gates) gate.release();
+    await removed;
+    expect(await asked).toBe('not-found');
+  });
+
+  test('a request for the versions of the third and a retry of it are answered when it is discarded', async () => {
+    const id = (await drive.pendingIds()).at(-1) ?? '';
+    const { pending } = drive.files;
+    const waiting = [pending?.retry(id), history().versions(at('/c'))] as const;
+    expect(await pending?.discard(id)).toBe(true);
+    expect((await Promise.all(waiting))[1].files).toHaveLength(1);
+    expect(remote.text(at('/c'))).toBe('old');
+  });
 });

@@ -20,6 +20,8 @@ let files: OpenDrive;
 /** The step of the journal that fails because the disk is full. */
 let failing: 'stage' | 'accept' | undefined;
 let discarded: number;
+/** Runs while the journal accepts a write. */
+let whileAccepting: () => void;
 
 /** Returns `journal` with `stage` and `accept` failing where `failing` says so. */
 function onFullDisk(journal: Journal): Journal {
@@ -37,6 +39,7 @@ function onFullDisk(journal: Journal): Journal {
       return journal.discard(body);
     },
     async accept(...accepted) {
+      whileAccepting();
       await fail('accept');
       return journal.accept(...accepted);
     },
@@ -68,6 +71,7 @@ beforeEach(async () => {
   files = await openDrive({ ...tools, journal, deletePolicy: 'auto' });
   failing = undefined;
   discarded = 0;
+  whileAccepting = () => {};
 });
 
 afterEach(async () => {
@@ -96,3 +100,13 @@ test.each([
     expect((await make()).created).toBe(true);
   },
 );
+
+test("a request for versions that waits for a write is answered when the journal's disk has no room for the write", async () => {
+  let asked: Promise<unknown> | undefined;
+  whileAccepting = () => {
+    asked = faultOf(files.history.versions(at('/a')));
+  };
+  failing = 'accept';
+  expect(await faultOf(write('text'))).toBe('no-space');
+  expect(await asked).toBe('not-found');
+});
