@@ -5,9 +5,7 @@ import { type Asked, type Command, READING } from './commands.ts';
 import type { Item } from './dav.ts';
 import { startDrag } from './drag.ts';
 import { DriveMenu } from './drive-menu.tsx';
-import { DropArea } from './drop-area.tsx';
 import { filesOf } from './dropped.ts';
-import { Editor } from './editor.tsx';
 import { Empty } from './empty.tsx';
 import { FileList, type View } from './file-list.tsx';
 import type { Folder } from './folder.ts';
@@ -39,6 +37,8 @@ interface Props {
   readonly path: string;
   readonly open: (path: string) => void;
   readonly folder: Folder;
+  /** Its `current` becomes the function that lists the folder, or what was found, again. */
+  readonly relist: { current: () => void };
   readonly order: Order;
   readonly view: View;
   readonly drive: Drive;
@@ -48,11 +48,13 @@ interface Props {
   readonly onOrder: (order: Order) => void;
   readonly onView: (view: View) => void;
   readonly onFiles: (files: readonly NewFile[]) => void;
+  /** Opens a text file in the editor. */
+  readonly onEdit: (path: string) => void;
 }
 
 /** One folder, and what can be done with its files. Another folder is another page: nothing selected is left over. */
 export function FolderPage(props: Props) {
-  const { path, open, folder, order, view, drive, undo, locks, kept, onFiles } = props;
+  const { path, open, folder, order, view, drive, undo, locks, kept, onFiles, onEdit } = props;
   const [filter, setFilter] = useState('');
   const [query, setQuery] = useState<string>();
   const found = useSearch(query);
@@ -61,12 +63,12 @@ export function FolderPage(props: Props) {
     folder.reload();
     found.reload();
   };
+  props.relist.current = reload;
   const [selection, setSelection] = useState<Selection>(NOTHING_SELECTED);
   // With the items of that moment: the folder may change while a dialog is open.
   const [asked, setAsked] = useState<{ readonly command: Asked; readonly items: readonly Item[] }>();
   const [previewed, setPreviewed] = useState<Item>();
   const [section, setSection] = useState<string>();
-  const [edited, setEdited] = useState<string>();
   const [locked, setLocked] = useState<Item>();
   const [showsKept, setShowsKept] = useState(false);
   const operations = useOperations(() => {
@@ -118,7 +120,7 @@ export function FolderPage(props: Props) {
   useKeys({ shown, selection, chosen, select, selectAll, openItem, run, open, clear: setSelection });
 
   return (
-    <DropArea path={path} onFiles={canChangeHere ? onFiles : undefined}>
+    <>
       <header class="page">
         <h1 class="unseen">{nameOf(path) || t('drive')}</h1>
         <div class="top">
@@ -200,7 +202,7 @@ export function FolderPage(props: Props) {
           onDone={reload}
           onClose={() => setAsked(undefined)}
           onRemove={() => void removeAll(asked.items)}
-          onEdit={setEdited}
+          onEdit={onEdit}
         />
       )}
       {operations.taken && <TakenDialog key={operations.taken.name} taken={operations.taken} />}
@@ -232,15 +234,14 @@ export function FolderPage(props: Props) {
             mayChangeItem(drive, previewed.path)
               ? () => {
                   setPreviewed(undefined);
-                  setEdited(previewed.path);
+                  onEdit(previewed.path);
                 }
               : undefined
           }
           onClose={() => setPreviewed(undefined)}
         />
       )}
-      {edited !== undefined && <Editor path={edited} onSaved={reload} onClose={() => setEdited(undefined)} />}
-    </DropArea>
+    </>
   );
 }
 
