@@ -7,8 +7,10 @@ import { useFolder, usePath } from './folder.ts';
 import { FolderPage } from './folder-page.tsx';
 import { useKeptWrites } from './kept-writes.ts';
 import { useLocks } from './locks.ts';
+import { useOperations } from './operations.ts';
 import type { Order } from './order.ts';
 import { SignInAgain } from './sign-in-dialog.tsx';
+import { TakenDialog } from './taken-dialog.tsx';
 import { useUndo } from './undo.tsx';
 import { UploadPanel } from './upload-panel.tsx';
 import type { NewFile } from './uploads.ts';
@@ -26,6 +28,7 @@ export function App() {
   const [edited, setEdited] = useState<string>();
   const [uploads, queue] = useUploads(path, folder.reload);
   const drive = useDrive();
+  const operations = useOperations(() => relist.current(), drive.keepsDeleted);
   const undo = useUndo(() => relist.current());
   const locks = useLocks(path);
   const kept = useKeptWrites(drive.keepsWrites);
@@ -40,13 +43,14 @@ export function App() {
       <DropArea path={path} onFiles={mayChange(drive, path) ? addFiles : undefined}>
         <FolderPage
           key={path}
-          {...{ path, open, folder, relist, order, view, drive, undo, locks, kept }}
+          {...{ path, open, folder, relist, order, view, drive, operations, undo, locks, kept }}
           onOrder={setOrder}
           onView={setView}
           onFiles={addFiles}
           // A file that was created slowly must not take the place of another one's text.
           onEdit={(file) => setEdited((before) => before ?? file)}
         />
+        {operations.taken && <TakenDialog key={operations.taken} taken={operations.taken} />}
         {edited !== undefined && (
           <Editor path={edited} onSaved={() => relist.current()} onClose={() => setEdited(undefined)} />
         )}

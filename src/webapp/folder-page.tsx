@@ -15,14 +15,13 @@ import { LockDialog } from './lock-dialog.tsx';
 import type { Locks } from './locks.ts';
 import { t } from './messages.ts';
 import { Notices } from './notices.tsx';
-import { type How, useOperations } from './operations.ts';
+import type { How, Operations } from './operations.ts';
 import { arranged, type Column, type Order } from './order.ts';
 import { addressOf, nameOf } from './paths.ts';
 import { Preview } from './preview.tsx';
 import { useSearch } from './search.ts';
 import { MoreFound, SearchBar } from './search-bar.tsx';
 import { type Keys, NOTHING_SELECTED, type Selection, selected } from './selection.ts';
-import { TakenDialog } from './taken-dialog.tsx';
 import { Toolbar } from './toolbar.tsx';
 import type { Undo } from './undo.tsx';
 import type { NewFile } from './uploads.ts';
@@ -42,6 +41,7 @@ interface Props {
   readonly order: Order;
   readonly view: View;
   readonly drive: Drive;
+  readonly operations: Operations;
   readonly undo: Undo;
   readonly locks: Locks;
   readonly kept: KeptWrites;
@@ -54,7 +54,8 @@ interface Props {
 
 /** One folder, and what can be done with its files. Another folder is another page: nothing selected is left over. */
 export function FolderPage(props: Props) {
-  const { path, open, folder, order, view, drive, undo, locks, kept, onFiles, onEdit } = props;
+  const { path, open, folder, order, view, drive, operations, undo, locks, kept } = props;
+  const { onFiles, onEdit } = props;
   const [filter, setFilter] = useState('');
   const [query, setQuery] = useState<string>();
   const found = useSearch(query);
@@ -71,10 +72,6 @@ export function FolderPage(props: Props) {
   const [section, setSection] = useState<string>();
   const [locked, setLocked] = useState<Item>();
   const [showsKept, setShowsKept] = useState(false);
-  const operations = useOperations(() => {
-    setSelection(NOTHING_SELECTED);
-    reload();
-  }, drive.keepsDeleted);
   const filtered = query === undefined ? filter : '';
   const shown = useMemo(() => arranged(items ?? [], order, filtered), [items, order, filtered]);
   const chosen = shown.filter((item) => selection.paths.has(item.path));
@@ -99,15 +96,18 @@ export function FolderPage(props: Props) {
     if (item.kind === 'folder') openFolder(item.path);
   };
   const paths = shown.map((item) => item.path);
-  const relocate = canChange
-    ? (how: How, to: string) => void operations.relocateTo(how, chosen, to)
-    : undefined;
+  const relocateAll = async (how: How, wanted: readonly Item[], to: string) => {
+    await operations.relocateTo(how, wanted, to);
+    setSelection(NOTHING_SELECTED);
+  };
+  const relocate = canChange ? (how: How, to: string) => void relocateAll(how, chosen, to) : undefined;
   const select = (item: Item, keys: Keys) => setSelection(selected(selection, paths, item.path, keys));
   const selectAll = (isAll: boolean) =>
     setSelection(isAll ? { ...selection, paths: new Set(paths) } : NOTHING_SELECTED);
 
   const removeAll = async (wanted: readonly Item[]) => {
     const removed = await operations.removeAll(wanted);
+    setSelection(NOTHING_SELECTED);
     if (drive.keepsDeleted && removed.length > 0) undo.offer(removed);
   };
   const run = (command: Command) => {
@@ -198,14 +198,13 @@ export function FolderPage(props: Props) {
           {...{ asked: asked.command, items: asked.items, path }}
           keepsDeleted={drive.keepsDeleted}
           canChange={canChange}
-          onRelocate={(how, to) => void operations.relocateTo(how, asked.items, to)}
+          onRelocate={(how, to) => void relocateAll(how, asked.items, to)}
           onDone={reload}
           onClose={() => setAsked(undefined)}
           onRemove={() => void removeAll(asked.items)}
           onEdit={onEdit}
         />
       )}
-      {operations.taken && <TakenDialog key={operations.taken.name} taken={operations.taken} />}
       {locked && (
         <LockDialog
           item={locked}
