@@ -28,7 +28,7 @@ export function App() {
   const [edited, setEdited] = useState<string>();
   const [uploads, queue] = useUploads(path, folder.reload);
   const drive = useDrive();
-  const operations = useOperations(() => relist.current(), drive.keepsDeleted);
+  const operations = useOperations(() => relist.current(), drive);
   const undo = useUndo(() => relist.current());
   const locks = useLocks(path);
   const kept = useKeptWrites(drive.keepsWrites);

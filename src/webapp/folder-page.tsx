@@ -25,7 +25,7 @@ import { type Keys, NOTHING_SELECTED, type Selection, selected } from './selecti
 import { Toolbar } from './toolbar.tsx';
 import type { Undo } from './undo.tsx';
 import type { NewFile } from './uploads.ts';
-import { type Drive, mayChange, mayChangeItem, mayOnlyRead } from './use-drive.ts';
+import { type Drive, keepsDeleted, mayChange, mayChangeItem, mayOnlyRead } from './use-drive.ts';
 import { WritesDialog } from './writes-dialog.tsx';
 import { downloadZip } from './zip.ts';
 
@@ -108,7 +108,8 @@ export function FolderPage(props: Props) {
   const removeAll = async (wanted: readonly Item[]) => {
     const removed = await operations.removeAll(wanted);
     setSelection(NOTHING_SELECTED);
-    if (drive.keepsDeleted && removed.length > 0) undo.offer(removed);
+    const restorable = removed.filter((item) => keepsDeleted(drive, item.path));
+    if (restorable.length > 0) undo.offer(restorable);
   };
   const run = (command: Command) => {
     // The keys do not know what is allowed.
@@ -138,7 +139,7 @@ export function FolderPage(props: Props) {
         <Toolbar
           selectedCount={chosen.length}
           canChange={canChange}
-          hasTrash={drive.keepsDeleted}
+          hasTrash={keepsDeleted(drive, path)}
           hasVersions={chosen.length === 1 && chosen[0]?.kind === 'file'}
           canReceive={canReceive}
           view={view}
@@ -196,7 +197,7 @@ export function FolderPage(props: Props) {
       {asked && (
         <Asking
           {...{ asked: asked.command, items: asked.items, path }}
-          keepsDeleted={drive.keepsDeleted}
+          keepsDeleted={asked.items.every((item) => keepsDeleted(drive, item.path))}
           canChange={canChange}
           onRelocate={(how, to) => void relocateAll(how, asked.items, to)}
           onDone={reload}

@@ -3,6 +3,7 @@ import { DavFailure, find, type Item, relocate, remove } from './dav.ts';
 import { failureText } from './folder.ts';
 import { t } from './messages.ts';
 import { join, numbered } from './paths.ts';
+import { type Drive, keepsDeleted } from './use-drive.ts';
 
 /** Whether items are moved or copied. */
 export type How = 'MOVE' | 'COPY';
@@ -34,8 +35,8 @@ export interface Operations {
   readonly removeAll: (items: readonly Item[]) => Promise<readonly Item[]>;
 }
 
-/** Operations outlive the page of their folder. `onEnd` is called after each; `keepsDeleted`: whether a deletion can be undone. */
-export function useOperations(onEnd: () => void, keepsDeleted: boolean): Operations {
+/** Operations outlive the page of their folder. `onEnd` is called after each. */
+export function useOperations(onEnd: () => void, drive: Drive): Operations {
   const [problem, setProblem] = useState<string>();
   const [progress, setProgress] = useState<string>();
   // Two operations may ask at the same time.
@@ -100,7 +101,7 @@ export function useOperations(onEnd: () => void, keepsDeleted: boolean): Operati
     async removeAll(items) {
       const removed: Item[] = [];
       await forEach(items, async (item) => {
-        await remove(item, { isRecoverable: keepsDeleted });
+        await remove(item, { isRecoverable: keepsDeleted(drive, item.path) });
         removed.push(item);
       });
       return removed;
