@@ -169,16 +169,18 @@ async function signInProviderOf({ oidc, publicUrl, drives }: Config, log: Log) {
 }
 
 function sharedDrives(config: Config, drives: ServedDrives['drives']): ReadonlyMap<string, SharedDrive> {
-  const readOnly = new Set(config.drives.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => name));
+  const configured = new Map(config.drives.map((drive) => [drive.name, drive]));
   return new Map(
     [...drives].map(([name, drive]) => {
       const { files } = drive;
       const { history, state, changes, changeLog, catchUp } = files;
-      const keptWrites = keptWritesOf(name, drive);
-      return [
-        name,
-        { files, history, state, changes, changeLog, catchUp, keptWrites, isReadOnly: readOnly.has(name) },
-      ];
+      const { isReadOnly = false, deletePolicy } = configured.get(name) ?? {};
+      const shared = {
+        ...{ files, history, state, changes, changeLog, catchUp, isReadOnly },
+        keptWrites: keptWritesOf(name, drive),
+        keepsDeleted: deletePolicy !== 'permanent',
+      };
+      return [name, shared];
     }),
   );
 }

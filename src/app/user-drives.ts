@@ -11,9 +11,17 @@ import type { User } from '../http/credentials.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
 import { keyOf, namesOf, type Path, pathOf, ROOT, relocate } from '../util/path.ts';
 
-/** A drive that is served to users, and whether none of them may change it. */
+/** A drive that is served to users. */
 export interface SharedDrive extends ViewedDrive, Pick<Drive, 'keptWrites'> {
+  /** Whether none of them may change it. */
   readonly isReadOnly: boolean;
+  /** Whether deletions can be undone. */
+  readonly keepsDeleted: boolean;
+}
+
+interface UserMount extends Mount {
+  readonly drive: SharedDrive;
+  readonly rules: FolderRules | undefined;
 }
 
 /** The drive of a user. */
@@ -75,7 +83,7 @@ function driveOf(
   drives: ReadonlyMap<string, SharedDrive>,
   sizes: FolderSizes,
 ): Drive {
-  const mounts = grants.map((grant): Mount & { readonly rules: FolderRules | undefined } => {
+  const mounts = grants.map((grant): UserMount => {
     const { drive: name, folder, isReadOnly = false, quotaBytes } = grant;
     const drive = drives.get(name);
     if (!drive) throw new Error('a user has no drive, although the configuration was checked for that');
@@ -101,11 +109,11 @@ function rulesBelow(root: Path, folders: readonly FolderGrant[]): FolderRules {
 }
 
 /** Returns the folders in which the rights of a user change, as the user sees them. */
-function placesOf({ at, root, rules, isReadOnly }: Mount & { readonly rules: FolderRules | undefined }) {
+function placesOf({ at, root, rules, isReadOnly, drive: { keepsDeleted } }: UserMount) {
   const places = new Map([[at, isReadOnly]]);
   for (const place of rules?.places ?? [])
     places.set(relocate(place.path, root, at), isReadOnly || place.isReadOnly);
-  return [...places].map(([path, isOnlyRead]) => ({ path, isReadOnly: isOnlyRead }));
+  return [...places].map(([path, isOnlyRead]) => ({ path, isReadOnly: isOnlyRead, keepsDeleted }));
 }
 
 /** The measured folders. All users of a folder share its size, so that their writes together stay within its quota. */

@@ -1,9 +1,9 @@
 import { answerJson, type Route } from './route.ts';
 
 /**
- * `drive`: the user, the token of the session, the provider at which it began, whether a deletion there can be undone, whether
- * writes may wait, whether the user can make app passwords and upload links, the folders that the user may change or only read, with
- * everything below them, and the folders that the application does not show.
+ * `drive`: the user, the token of the session, the provider at which it began, whether writes may wait, whether the user can make
+ * app passwords and upload links, the folders that the user may change or only read, with everything below them, and whether a
+ * deletion there can be undone, and the folders that the application does not show.
  */
 export const driveInfo: Route = {
   method: 'GET',
@@ -13,7 +13,6 @@ export const driveInfo: Route = {
       csrfToken,
       providerName,
       drive: drive.name,
-      keepsDeleted: drive.history.keepsDeleted,
       keepsWrites: drive.keptWrites !== undefined,
       places: drive.places,
       hiddenPaths: drive.hiddenPaths,

@@ -44,6 +44,8 @@ export interface KeptWrites {
 interface Place {
   readonly path: Path;
   readonly isReadOnly: boolean;
+  /** Whether deletions there can be undone. Off if the drive is told to delete for good. */
+  readonly keepsDeleted: boolean;
 }
 
 /** A drive as the routes see it. */

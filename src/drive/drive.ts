@@ -219,7 +219,6 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   });
   const history = new FileHistory({
     ...{ remote, metadata, localFiles, placeholders, content, reader, times, locks, quota },
-    keepsDeleted: options.deletePolicy !== 'permanent',
   });
   const operations = { reader, writer, remover, mover, history, recovery, intentLog };
   const tree = createTree({ ...operations, localFiles, placeholders, quota, remote });

@@ -32,8 +32,6 @@ export interface Trash {
  * while it is away, every call fails.
  */
 export interface History {
-  /** Whether deletions can be undone. Off if the drive is told to delete for good. */
-  readonly keepsDeleted: boolean;
   /** Returns the versions of a file, also of a deleted one. Throws `not-found`, `is-a-folder`. */
   versions(path: Path, signal?: AbortSignal): Promise<Versions>;
   /** Returns one of `versions`. Throws `not-found` when there is no such version. */

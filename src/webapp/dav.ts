@@ -32,21 +32,31 @@ const PROPFIND = `<?xml version="1.0" encoding="utf-8"?>
 <propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/><getlastmodified/><getetag/></prop></propfind>`;
 
 /** The last listing of the drive. */
-let listed: { readonly folder: string; readonly text: string; readonly items: readonly Item[] } | undefined;
+let listed: Listed | undefined;
+
+interface Listed {
+  readonly folder: string;
+  readonly text: string;
+  /** `undefined`: none, or not known. */
+  readonly hidden: readonly string[] | undefined;
+  readonly items: readonly Item[];
+}
 
 /** Returns the children of a folder, as the same object while they are the same. Throws `DavFailure`. */
 export async function list(folder: string, signal?: AbortSignal): Promise<readonly Item[]> {
   const [text, hidden] = await Promise.all([
     propfind(addressOf(folder, 'folder'), '1', signal),
     driveInfo().then(
-      ({ hiddenPaths }) => new Set(hiddenPaths),
-      () => new Set<string>(),
+      ({ hiddenPaths }) => hiddenPaths,
+      () => undefined,
     ),
   ]);
-  if (listed?.folder === folder && listed.text === text) return listed.items;
+  if (listed?.folder === folder && listed.text === text && listed.hidden === hidden) return listed.items;
   const [, ...children] = responsesIn(text);
-  const items = children.map((response) => itemOf(response, folder)).filter(({ path }) => !hidden.has(path));
-  listed = { folder, text, items };
+  const items = children
+    .map((response) => itemOf(response, folder))
+    .filter(({ path }) => !hidden?.includes(path));
+  listed = { folder, text, hidden, items };
   return items;
 }
 

@@ -5,9 +5,7 @@ import { type Asked, type Command, READING } from './commands.ts';
 import type { Item } from './dav.ts';
 import { startDrag } from './drag.ts';
 import { DriveMenu } from './drive-menu.tsx';
-import { DropArea } from './drop-area.tsx';
 import { filesOf } from './dropped.ts';
-import { Editor } from './editor.tsx';
 import { Empty } from './empty.tsx';
 import { FileList, type View } from './file-list.tsx';
 import type { Folder } from './folder.ts';
@@ -17,18 +15,17 @@ import { LockDialog } from './lock-dialog.tsx';
 import type { Locks } from './locks.ts';
 import { t } from './messages.ts';
 import { Notices } from './notices.tsx';
-import { type How, useOperations } from './operations.ts';
+import type { How, Operations } from './operations.ts';
 import { arranged, type Column, type Order } from './order.ts';
 import { addressOf, nameOf } from './paths.ts';
 import { Preview } from './preview.tsx';
 import { useSearch } from './search.ts';
 import { MoreFound, SearchBar } from './search-bar.tsx';
 import { type Keys, NOTHING_SELECTED, type Selection, selected } from './selection.ts';
-import { TakenDialog } from './taken-dialog.tsx';
 import { Toolbar } from './toolbar.tsx';
 import type { Undo } from './undo.tsx';
 import type { NewFile } from './uploads.ts';
-import { type Drive, mayChange, mayChangeItem, mayOnlyRead } from './use-drive.ts';
+import { type Drive, keepsDeleted, mayChange, mayChangeItem, mayOnlyRead } from './use-drive.ts';
 import { WritesDialog } from './writes-dialog.tsx';
 import { downloadZip } from './zip.ts';
 
@@ -39,20 +36,26 @@ interface Props {
   readonly path: string;
   readonly open: (path: string) => void;
   readonly folder: Folder;
+  /** Its `current` becomes the function that lists the folder, or what was found, again. */
+  readonly relist: { current: () => void };
   readonly order: Order;
   readonly view: View;
   readonly drive: Drive;
+  readonly operations: Operations;
   readonly undo: Undo;
   readonly locks: Locks;
   readonly kept: KeptWrites;
   readonly onOrder: (order: Order) => void;
   readonly onView: (view: View) => void;
   readonly onFiles: (files: readonly NewFile[]) => void;
+  /** Opens a text file in the editor. */
+  readonly onEdit: (path: string) => void;
 }
 
 /** One folder, and what can be done with its files. Another folder is another page: nothing selected is left over. */
 export function FolderPage(props: Props) {
-  const { path, open, folder, order, view, drive, undo, locks, kept, onFiles } = props;
+  const { path, open, folder, order, view, drive, operations, undo, locks, kept } = props;
+  const { onFiles, onEdit } = props;
   const [filter, setFilter] = useState('');
   const [query, setQuery] = useState<string>();
   const found = useSearch(query);
@@ -61,18 +64,14 @@ export function FolderPage(props: Props) {
     folder.reload();
     found.reload();
   };
+  props.relist.current = reload;
   const [selection, setSelection] = useState<Selection>(NOTHING_SELECTED);
   // With the items of that moment: the folder may change while a dialog is open.
   const [asked, setAsked] = useState<{ readonly command: Asked; readonly items: readonly Item[] }>();
   const [previewed, setPreviewed] = useState<Item>();
   const [section, setSection] = useState<string>();
-  const [edited, setEdited] = useState<string>();
   const [locked, setLocked] = useState<Item>();
   const [showsKept, setShowsKept] = useState(false);
-  const operations = useOperations(() => {
-    setSelection(NOTHING_SELECTED);
-    reload();
-  }, drive.keepsDeleted);
   const filtered = query === undefined ? filter : '';
   const shown = useMemo(() => arranged(items ?? [], order, filtered), [items, order, filtered]);
   const chosen = shown.filter((item) => selection.paths.has(item.path));
@@ -97,16 +96,20 @@ export function FolderPage(props: Props) {
     if (item.kind === 'folder') openFolder(item.path);
   };
   const paths = shown.map((item) => item.path);
-  const relocate = canChange
-    ? (how: How, to: string) => void operations.relocateTo(how, chosen, to)
-    : undefined;
+  const relocateAll = async (how: How, wanted: readonly Item[], to: string) => {
+    await operations.relocateTo(how, wanted, to);
+    setSelection(NOTHING_SELECTED);
+  };
+  const relocate = canChange ? (how: How, to: string) => void relocateAll(how, chosen, to) : undefined;
   const select = (item: Item, keys: Keys) => setSelection(selected(selection, paths, item.path, keys));
   const selectAll = (isAll: boolean) =>
     setSelection(isAll ? { ...selection, paths: new Set(paths) } : NOTHING_SELECTED);
 
   const removeAll = async (wanted: readonly Item[]) => {
     const removed = await operations.removeAll(wanted);
-    if (drive.keepsDeleted && removed.length > 0) undo.offer(removed);
+    setSelection(NOTHING_SELECTED);
+    const restorable = removed.filter((item) => keepsDeleted(drive, item.path));
+    if (restorable.length > 0) undo.offer(restorable);
   };
   const run = (command: Command) => {
     // The keys do not know what is allowed.
@@ -118,7 +121,7 @@ export function FolderPage(props: Props) {
   useKeys({ shown, selection, chosen, select, selectAll, openItem, run, open, clear: setSelection });
 
   return (
-    <DropArea path={path} onFiles={canChangeHere ? onFiles : undefined}>
+    <>
       <header class="page">
         <h1 class="unseen">{nameOf(path) || t('drive')}</h1>
         <div class="top">
@@ -136,7 +139,7 @@ export function FolderPage(props: Props) {
         <Toolbar
           selectedCount={chosen.length}
           canChange={canChange}
-          hasTrash={drive.keepsDeleted}
+          hasTrash={keepsDeleted(drive, path)}
           hasVersions={chosen.length === 1 && chosen[0]?.kind === 'file'}
           canReceive={canReceive}
           view={view}
@@ -194,16 +197,15 @@ export function FolderPage(props: Props) {
       {asked && (
         <Asking
           {...{ asked: asked.command, items: asked.items, path }}
-          keepsDeleted={drive.keepsDeleted}
+          keepsDeleted={asked.items.every((item) => keepsDeleted(drive, item.path))}
           canChange={canChange}
-          onRelocate={(how, to) => void operations.relocateTo(how, asked.items, to)}
+          onRelocate={(how, to) => void relocateAll(how, asked.items, to)}
           onDone={reload}
           onClose={() => setAsked(undefined)}
           onRemove={() => void removeAll(asked.items)}
-          onEdit={setEdited}
+          onEdit={onEdit}
         />
       )}
-      {operations.taken && <TakenDialog key={operations.taken.name} taken={operations.taken} />}
       {locked && (
         <LockDialog
           item={locked}
@@ -232,15 +234,14 @@ export function FolderPage(props: Props) {
             mayChangeItem(drive, previewed.path)
               ? () => {
                   setPreviewed(undefined);
-                  setEdited(previewed.path);
+                  onEdit(previewed.path);
                 }
               : undefined
           }
           onClose={() => setPreviewed(undefined)}
         />
       )}
-      {edited !== undefined && <Editor path={edited} onSaved={reload} onClose={() => setEdited(undefined)} />}
-    </DropArea>
+    </>
   );
 }
 

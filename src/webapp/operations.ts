@@ -3,6 +3,7 @@ import { DavFailure, find, type Item, relocate, remove } from './dav.ts';
 import { failureText } from './folder.ts';
 import { t } from './messages.ts';
 import { join, numbered } from './paths.ts';
+import { type Drive, keepsDeleted } from './use-drive.ts';
 
 /** Whether items are moved or copied. */
 export type How = 'MOVE' | 'COPY';
@@ -34,11 +35,12 @@ export interface Operations {
   readonly removeAll: (items: readonly Item[]) => Promise<readonly Item[]>;
 }
 
-/** `onEnd` is called after each operation; `keepsDeleted`: whether a deletion can be undone. */
-export function useOperations(onEnd: () => void, keepsDeleted: boolean): Operations {
+/** Operations outlive the page of their folder. `onEnd` is called after each. */
+export function useOperations(onEnd: () => void, drive: Drive): Operations {
   const [problem, setProblem] = useState<string>();
   const [progress, setProgress] = useState<string>();
-  const [taken, setTaken] = useState<Taken>();
+  // Two operations may ask at the same time.
+  const [questions, setQuestions] = useState<readonly Taken[]>([]);
 
   /** Does `work` for each item, and goes on after a failure. */
   const forEach = async (items: readonly Item[], work: (item: Item, index: number) => Promise<void>) => {
@@ -55,26 +57,29 @@ export function useOperations(onEnd: () => void, keepsDeleted: boolean): Operati
     }
     setProgress(undefined);
     const [first] = problems;
-    setProblem(first !== undefined && problems.length > 1 ? t('andMore', first, problems.length - 1) : first);
+    // Otherwise the problem of another operation stays.
+    if (first !== undefined)
+      setProblem(problems.length > 1 ? t('andMore', first, problems.length - 1) : first);
     onEnd();
   };
 
-  const ask = (question: Omit<Taken, 'choose'>) =>
+  const ask = (asked: Omit<Taken, 'choose'>) =>
     new Promise<{ readonly choice: Choice; readonly isForAll: boolean }>((resolve) => {
-      setTaken({
-        ...question,
+      const question: Taken = {
+        ...asked,
         choose(choice, isForAll) {
-          setTaken(undefined);
+          setQuestions((before) => before.filter((each) => each !== question));
           resolve({ choice, isForAll });
         },
-      });
+      };
+      setQuestions((before) => [...before, question]);
     });
 
   return {
     problem,
     setProblem,
     progress,
-    taken,
+    taken: questions[0],
     relocateTo(how, items, folder) {
       let forAll: Choice | undefined;
       return forEach(items, async (item, index) => {
@@ -96,7 +101,7 @@ export function useOperations(onEnd: () => void, keepsDeleted: boolean): Operati
     async removeAll(items) {
       const removed: Item[] = [];
       await forEach(items, async (item) => {
-        await remove(item, { isRecoverable: keepsDeleted });
+        await remove(item, { isRecoverable: keepsDeleted(drive, item.path) });
         removed.push(item);
       });
       return removed;

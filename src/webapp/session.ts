@@ -9,8 +9,6 @@ export interface DriveInfo {
   readonly csrfToken?: string;
   /** The provider at which the session began; absent if it began with a password. */
   readonly providerName?: string;
-  /** Whether a deletion can be undone. */
-  readonly keepsDeleted: boolean;
   /** Whether writes may wait for the storage service. */
   readonly keepsWrites: boolean;
   /** Whether the user can make app passwords. */
@@ -23,10 +21,12 @@ export interface DriveInfo {
   readonly hiddenPaths?: readonly string[];
 }
 
-/** A folder, and whether it is read-only for the user. */
+/** A folder, and what the user can do in it. */
 export interface Place {
   readonly path: string;
   readonly isReadOnly: boolean;
+  /** Whether a deletion can be undone. */
+  readonly keepsDeleted: boolean;
 }
 
 /** The person has declined to sign in again. */
@@ -61,6 +61,12 @@ let providerName: string | undefined;
 /** Tells the other windows of this drive that there is a session. */
 const windows = new BroadcastChannel('davgate-session');
 
+let answered: (info: DriveInfo) => void = () => undefined;
+/** The first answer of the gateway, to any part of the page that has asked. */
+export const firstInfo = new Promise<DriveInfo>((resolve) => {
+  answered = resolve;
+});
+
 /** Returns the gateway's answer, which is asked for once. Rejects while the gateway does not answer. */
 export function driveInfo(): Promise<DriveInfo> {
   if (info) return info;
@@ -78,6 +84,7 @@ async function askInfo(): Promise<DriveInfo> {
   const told: DriveInfo = await answer.json();
   user ??= told.user;
   providerName = told.providerName;
+  answered(told);
   return told;
 }
 

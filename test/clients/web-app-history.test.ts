@@ -152,6 +152,25 @@ describe('undo', () => {
     await expectSoon(() => page().getByRole('button', { name: 'Undo' }).count()).toBe(0);
   });
 
+  test('a page that knows nothing of the drive yet deletes so that it can be undone, and asks until it knows', async () => {
+    await drive.put('a.txt', 'a');
+    let isAway = true;
+    await page().route('**/.davgate/api/drive', (route) =>
+      isAway ? route.fulfill({ status: 503, body: 'busy' }) : route.continue(),
+    );
+    await page().clock.setFixedTime(Date.now());
+    await drive.open();
+    await drive.check('a.txt');
+    await drive.press('Delete');
+    // The deletion itself asks, too: for the token of the session.
+    isAway = false;
+    await drive.dialog().getByRole('button', { name: 'Delete' }).click();
+    await expectSoon(() => drive.statusOf('a.txt')).toBe(404);
+    await drive.press('Undo');
+    await expectSoon(() => drive.textOf('a.txt')).toBe('a');
+    await page().getByText('Signed in as tester').waitFor();
+  });
+
   test('a drive that deletes for good says so before, and offers neither undo nor trash', async () => {
     const dataDirectory = join(drive.directory, `for good ${drive.folder}`);
     const program = await startProgram({ dataDirectory, args: ['--delete', 'permanent'] });

@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest';
 import { driveInBrowser } from '../support/drive-page.ts';
 import { expectSoon } from '../support/eventually.ts';
+import { Gate } from '../support/gate.ts';
 
 // Files are moved and copied in the web application by dragging, and by choosing a folder; each test has a folder of its own.
 
 const drive = driveInBrowser();
 const page = () => drive.page;
+
+const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>
+  <D:locktype><D:write/></D:locktype></D:lockinfo>`;
 
 test('several selected files are dragged onto a folder, which moves all of them', async () => {
   await drive.dav('MKCOL', 'target/');
@@ -137,4 +141,54 @@ test('a folder whose name is taken is never offered to replace the other one', a
   await drive.press('Keep both');
   await expectSoon(() => drive.statusOf('target/moved%20(2)/')).toBe(200);
   expect(await drive.textOf('target/moved/kept.txt')).toBe('kept');
+});
+
+/** Holds the moves of a file at the gate that it returns. */
+async function hold(name: string): Promise<Gate> {
+  const gate = new Gate();
+  await page().route(`**/${name}`, async (route) => {
+    if (route.request().method() === 'MOVE') await gate.pass();
+    return route.continue();
+  });
+  return gate;
+}
+
+test('a move of several files goes on when its person opens another folder, and asks and says there what it must', async () => {
+  await drive.dav('MKCOL', 'target/');
+  for (const name of ['a.txt', 'b.txt', 'c.txt', 'd.txt', 'target/b.txt']) await drive.put(name);
+  expect((await drive.dav('LOCK', 'c.txt', LOCK)).status).toBe(200);
+  await drive.open();
+  const gate = await hold('a.txt');
+  for (const name of ['a.txt', 'b.txt', 'c.txt', 'd.txt']) await drive.check(name);
+  await drive.item('a.txt').dragTo(drive.item('target'));
+  await gate.reached;
+  await page().getByRole('link', { name: 'target', exact: true }).click();
+  await expectSoon(() => drive.names()).toEqual(['b.txt']);
+  await drive.check('b.txt');
+  gate.open();
+  await drive.dialog().getByText('“b.txt” exists already.').waitFor();
+  await drive.press('Keep both');
+  await page().getByRole('alert').getByText('“c.txt”: Someone else has locked it.').waitFor();
+  await expectSoon(() => drive.names()).toEqual(['a.txt', 'b (2).txt', 'b.txt', 'd.txt']);
+  expect(await drive.textOf('target/b%20(2).txt')).toBe('b.txt');
+  expect(await drive.selected()).toEqual(['b.txt']);
+});
+
+test('two moves at the same time whose names are taken ask one after the other, and both end', async () => {
+  await drive.dav('MKCOL', 'target/');
+  for (const name of ['a.txt', 'b.txt', 'target/a.txt', 'target/b.txt']) await drive.put(name);
+  await drive.open();
+  const gates = [await hold('a.txt'), await hold('b.txt')];
+  for (const name of ['a.txt', 'b.txt']) await drive.item(name).dragTo(drive.item('target'));
+  for (const gate of gates) await gate.reached;
+  for (const gate of gates) gate.open();
+  for (const _ of gates) {
+    await drive.dialog().getByText('exists already.').waitFor();
+    await drive.press('Replace');
+  }
+  await expectSoon(() => drive.names()).toEqual(['target']);
+  expect([await drive.textOf('target/a.txt'), await drive.textOf('target/b.txt')]).toEqual([
+    'a.txt',
+    'b.txt',
+  ]);
 });

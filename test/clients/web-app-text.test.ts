@@ -103,6 +103,23 @@ test('leaving the page with unsaved changes asks', async () => {
   await expectSoon(() => text().inputValue()).toBe('new old');
 });
 
+test('a text that is being edited stays in the editor when the Back button leads to another folder', async () => {
+  await drive.dav('MKCOL', 'in/');
+  await drive.put('in/a.txt', 'old');
+  await drive.open();
+  await page().getByText('in', { exact: true }).click();
+  await edit('a.txt');
+  await page().keyboard.type('new ');
+  await page().goBack();
+  await expectSoon(() => drive.names()).toEqual(['in']);
+  expect(await drive.dialog().count()).toBe(1);
+  await answer('Close');
+  await drive.dialog().getByText('Your changes are not saved.').waitFor();
+  await drive.dialog().locator('.question').getByRole('button', { name: 'Save' }).click();
+  await expectSoon(() => drive.dialog().count()).toBe(0);
+  expect(await drive.textOf('in/a.txt')).toBe('new old');
+});
+
 test.each([
   ['kept beside the new one as a copy', 'Save as a copy', 'theirs', 'mine old'],
   ['put in its place', 'Replace', 'mine old', undefined],

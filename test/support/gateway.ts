@@ -160,14 +160,14 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
       changeLog: files.changeLog,
       catchUp: files.catchUp,
     },
-    places: [{ path: ROOT, isReadOnly: options.isReadOnly ?? false }],
+    places: [{ path: ROOT, isReadOnly: options.isReadOnly ?? false, keepsDeleted: true }],
     ...(options.isReadOnly && { isReadOnly: () => true }),
   };
   const access = {
     user: undefined,
     drive: hasHistoryFolders ? withHistoryFolders(plain, clock) : { ...plain, webdav: plain },
   };
-  const shared = new Map([['d', { ...plain, isReadOnly: false }]]);
+  const shared = new Map([['d', { ...plain, isReadOnly: false, keepsDeleted: true }]]);
   const driveOf = userDrives(shared, { clock, hasHistoryFolders });
   const views = new Map(
     Object.entries(options.views ?? {}).map(([user, mounts]) => [

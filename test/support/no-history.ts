@@ -7,7 +7,6 @@ const refuse = async () => {
 
 /** The history of a drive without former versions and without a trash. */
 export const NO_HISTORY: History = {
-  keepsDeleted: false,
   versions: refuse,
   version: refuse,
   async *read() {},

@@ -28,7 +28,6 @@ export function createJournaledHistory({ base, pending, sender, turns }: Journal
       return work();
     });
   return {
-    keepsDeleted: base.keepsDeleted,
     async versions(path, signal) {
       await landed(path);
       return base.versions(path, signal);

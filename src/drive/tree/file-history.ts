@@ -50,7 +50,6 @@ interface FileHistoryDeps {
   readonly times: ModifiedTimes;
   readonly locks: PathLocks;
   readonly quota: QuotaCache;
-  readonly keepsDeleted: boolean;
 }
 
 /** The last entry at a path where nothing is now. A folder is known by its name only. */
@@ -65,11 +64,7 @@ type Listed = () => Promise<readonly Path[]>;
 
 /** Lists and restores former versions and deleted files. */
 export class FileHistory implements History {
-  readonly keepsDeleted: boolean;
-
-  constructor(private readonly deps: FileHistoryDeps) {
-    this.keepsDeleted = deps.keepsDeleted;
-  }
+  constructor(private readonly deps: FileHistoryDeps) {}
 
   async versions(path: Path, signal?: AbortSignal): Promise<Versions> {
     this.#requireAtService(path);

@@ -125,7 +125,6 @@ export function createTree(deps: TreeDeps): Tree {
     unshareLink: (path) =>
       change(path, async () => ((await isOnlyHere(path)) ? undefined : revokeLinks(remote, path))),
     history: {
-      keepsDeleted: history.keepsDeleted,
       versions: (path, signal) => named(path, () => history.versions(path, signal)),
       version: (path, rev, signal) => named(path, () => history.version(path, rev, signal)),
       read: (file, range, signal) => namedAll(file.path, history.read(file, range, signal)),

@@ -78,7 +78,6 @@ function viewChanges(mounts: Mounts): Changes {
 /** The former versions and the trash of the drives. */
 function viewHistory(mounts: Mounts): History {
   return {
-    keepsDeleted: mounts.all.every(({ drive }) => drive.history.keepsDeleted),
     async versions(path, signal) {
       const { mount, path: inner } = mounts.place(path);
       const versions = await mount.history.versions(inner, signal);

@@ -164,7 +164,6 @@ function ruledHistory(history: History, rights: FolderRights): History {
   const { requireShown } = reading(rights);
   const { requireOwn, requireOwnTree } = changing(rights);
   return {
-    keepsDeleted: history.keepsDeleted,
     async versions(path, signal) {
       requireShown(path);
       return history.versions(path, signal);

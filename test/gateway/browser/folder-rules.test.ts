@@ -179,12 +179,12 @@ describe('folders with rules in them', () => {
   test('the page learns the folders in which the rights change, without the hidden ones', async () => {
     const { places } = JSON.parse((await ask('drive')).text) as { readonly places: unknown };
     expect(places).toEqual([
-      { path: '/', isReadOnly: false },
-      { path: '/Public', isReadOnly: true },
-      { path: '/Public/Inbox', isReadOnly: false },
-      { path: '/Plans/Old', isReadOnly: true },
-      { path: '/People', isReadOnly: true },
-      { path: '/People/Eve', isReadOnly: false },
+      { path: '/', isReadOnly: false, keepsDeleted: true },
+      { path: '/Public', isReadOnly: true, keepsDeleted: true },
+      { path: '/Public/Inbox', isReadOnly: false, keepsDeleted: true },
+      { path: '/Plans/Old', isReadOnly: true, keepsDeleted: true },
+      { path: '/People', isReadOnly: true, keepsDeleted: true },
+      { path: '/People/Eve', isReadOnly: false, keepsDeleted: true },
     ]);
   });
 });

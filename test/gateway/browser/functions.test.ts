@@ -29,7 +29,7 @@ async function answerTo(
 test('the drive names itself and its user, and says that deletions can be undone and all of it changed', async () => {
   expect(await answerTo('drive')).toEqual([
     200,
-    '{"user":null,"drive":"d","keepsDeleted":true,"keepsWrites":false,"places":[{"path":"/","isReadOnly":false}],"hasAppPasswords":false,"hasUploadLinks":false}',
+    '{"user":null,"drive":"d","keepsWrites":false,"places":[{"path":"/","isReadOnly":false,"keepsDeleted":true}],"hasAppPasswords":false,"hasUploadLinks":false}',
   ]);
 });
 

@@ -7,7 +7,7 @@ import { MemoryFiles } from '../../support/memory-files.ts';
 import { memoryState } from '../../support/memory-state.ts';
 import { NO_HISTORY } from '../../support/no-history.ts';
 
-function sharedDrive(isReadOnly = false): SharedDrive {
+function sharedDrive({ isReadOnly = false, keepsDeleted = true } = {}): SharedDrive {
   const state = memoryState();
   const files = new MemoryFiles({ clock: new ManualClock(), properties: state.properties });
   const more = { search: async () => ({ entries: [] }), thumbnail: async () => new Uint8Array() };
@@ -18,13 +18,14 @@ function sharedDrive(isReadOnly = false): SharedDrive {
     changes: new Announcer(),
     catchUp: undefined,
     isReadOnly,
+    keepsDeleted,
   };
 }
 
 const one = sharedDrive();
 const drives = new Map([
   ['one', one],
-  ['closed', sharedDrive(true)],
+  ['closed', sharedDrive({ isReadOnly: true, keepsDeleted: false })],
 ]);
 
 function placesOf(driveOf: ReturnType<typeof userDrives>, ...grants: readonly Grant[]) {
@@ -39,7 +40,7 @@ test('users with the same rights share one object, and a read-only user never ge
   expect(writer.files).toBe(one.files);
   const reader = placesOf(driveOf, { drive: 'one', isReadOnly: true });
   expect(reader).not.toBe(writer);
-  expect(reader.places).toEqual([{ path: '/', isReadOnly: true }]);
+  expect(reader.places).toEqual([{ path: '/', isReadOnly: true, keepsDeleted: true }]);
 });
 
 test.each<readonly [string, Omit<Grant, 'drive'>]>([
@@ -58,16 +59,20 @@ test.each<readonly [string, Omit<Grant, 'drive'>]>([
 
 test('a read-only drive is read-only for each of its users', () => {
   const { places, isReadOnly } = placesOf(userDrives(drives), { drive: 'closed', isReadOnly: false });
-  expect(places).toEqual([{ path: '/', isReadOnly: true }]);
+  expect(places).toEqual([{ path: '/', isReadOnly: true, keepsDeleted: false }]);
   expect(isReadOnly).toBeDefined();
 });
 
 test('a drive with a folder appears in that folder, and a drive without one at the root', () => {
   const places = (...grants: readonly Grant[]) => placesOf(userDrives(drives), ...grants).places;
-  expect(places({ drive: 'one', folder: 'one' })).toEqual([{ path: '/one', isReadOnly: false }]);
-  expect(places({ drive: 'one', folder: 'one' }, { drive: 'closed', folder: 'closed' })).toEqual([
-    { path: '/one', isReadOnly: false },
-    { path: '/closed', isReadOnly: true },
+  expect(places({ drive: 'one', folder: 'one' })).toEqual([
+    { path: '/one', isReadOnly: false, keepsDeleted: true },
   ]);
-  expect(places({ drive: 'one', root: '/Ann' })).toEqual([{ path: '/', isReadOnly: false }]);
+  expect(places({ drive: 'one', folder: 'one' }, { drive: 'closed', folder: 'closed' })).toEqual([
+    { path: '/one', isReadOnly: false, keepsDeleted: true },
+    { path: '/closed', isReadOnly: true, keepsDeleted: false },
+  ]);
+  expect(places({ drive: 'one', root: '/Ann' })).toEqual([
+    { path: '/', isReadOnly: false, keepsDeleted: true },
+  ]);
 });

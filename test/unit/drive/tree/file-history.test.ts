@@ -233,10 +233,3 @@ describe('undelete', () => {
     expect(await trashed('/f')).toEqual(['/f/a']);
   });
 });
-
-test('a drive keeps deleted files unless it is told to delete for good', async () => {
-  expect(history().keepsDeleted).toBe(true);
-  await drive.close();
-  drive = await MemoryDrive.open(undefined, { deletePolicy: 'permanent' });
-  expect(history().keepsDeleted).toBe(false);
-});
