@@ -211,7 +211,7 @@ describe('a bucket that fails', () => {
       await storage.close();
       expect(await damagesOf(storage.dataDirectory)).toEqual([expect.stringContaining(why)]);
       const again = await openIn({ dataDirectory: storage.dataDirectory });
-      expect(await refusal(read(again, '/a'))).toMatch(why);
+      // Not read before: nothing but the upload itself can find the damage.
       await put(again, '/b', bytes);
       expect(bytes.equals(await read(again, '/a'))).toBe(true);
       await again.close();

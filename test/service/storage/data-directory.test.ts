@@ -3,10 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { localDisk } from '../../../src/service/storage/blocks/disk.ts';
+import { type Disk, localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import { DamagedBlockError } from '../../../src/service/storage/errors.ts';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import { systemClock } from '../../../src/util/clock.ts';
+import { BLOCK_BYTES } from '../../../src/util/content-hash.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { builtUrl } from '../../support/build.ts';
@@ -163,6 +164,64 @@ test.each([
   await put(storage, '/b', bytes);
   expect((await bytesOf(storage.read(HOME, file, undefined))).equals(bytes)).toBe(true);
 });
+
+test.each([
+  ['changed', flipByte],
+  ['cut short', (file: string) => writeFile(file, randomBytes(10))],
+  ['missing', (file: string) => rm(file)],
+])(
+  'an upload of the same bytes repairs a block that is %s, also when nobody has read it since the start',
+  async (_, damage) => {
+    const storage = await opened();
+    const bytes = randomBytes(100_000);
+    const file = await put(storage, '/a', bytes);
+    await storage.close();
+    await damage(await onlyBlock(storage.dataDirectory));
+    const again = await opened({ dataDirectory: storage.dataDirectory });
+    const other = await put(again, '/b', bytes);
+    expect((await bytesOf(again.read(HOME, other, undefined))).equals(bytes)).toBe(true);
+    expect((await bytesOf(again.read(HOME, file, undefined))).equals(bytes)).toBe(true);
+  },
+);
+
+test('an upload of the same bytes leaves a good block as it is, and reads it once however often it has these bytes', async () => {
+  let reads = 0;
+  const read: Disk['read'] = (...call) => {
+    reads += 1;
+    return localDisk.read(...call);
+  };
+  const storage = await opened({ disk: { ...localDisk, read } });
+  const bytes = randomBytes(BLOCK_BYTES);
+  await put(storage, '/a', bytes);
+  const before = await stat(await onlyBlock(storage.dataDirectory), { bigint: true });
+  reads = 0;
+  await put(storage, '/b', bytes, bytes, bytes, bytes, bytes);
+  expect(reads).toBe(1);
+  const after = await stat(await onlyBlock(storage.dataDirectory), { bigint: true });
+  expect([after.ino, after.mtimeNs]).toEqual([before.ino, before.mtimeNs]);
+});
+
+test.each([
+  ['changed', `UPDATE block_bytes SET bytes = CAST('smell' AS BLOB)`],
+  ['missing', 'DELETE FROM block_bytes'],
+])(
+  'an upload of the same bytes, to the same path or another, repairs a block in the database that is %s',
+  async (_, damage) => {
+    const first = await opened();
+    const file = await put(first, '/a', 'small');
+    await first.close();
+    for (const path of ['/a', '/b', '/b']) {
+      const database = new Sqlite(join(first.dataDirectory, 'storage.sqlite'));
+      database.exec(damage);
+      database.close();
+      const again = await opened({ dataDirectory: first.dataDirectory });
+      await put(again, path, 'small');
+      expect(await textAt(again, path)).toBe('small');
+      expect((await bytesOf(again.read(HOME, file, undefined))).toString()).toBe('small');
+      await again.close();
+    }
+  },
+);
 
 test('a damaged block in the database is never served', async () => {
   const storage = await opened();

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import PQueue from 'p-queue';
 import type { ByteRange } from '../../../util/ranges.ts';
 import { DamagedBlockError } from '../errors.ts';
 import { type BlockPlace, hashIn, LostBlockError } from './block-place.ts';
@@ -32,9 +33,12 @@ export interface BlockPlaces {
 interface Pin {
   readonly name: string;
   count: number;
-  /** Whether the block has been kept since it was pinned. */
-  isKept: boolean;
+  /** Whether the block has been stored, or found good, since it was pinned. */
+  isGood: boolean;
 }
+
+/** Blocks of one store that are read at the same time for uploads of equal bytes; each is in memory meanwhile. */
+const VERIFIED_AT_ONCE = 4;
 
 /**
  * The blocks that are not in the database. A block appears in its place complete or not at all. Every user of a block
@@ -44,8 +48,7 @@ interface Pin {
 export class BlockStore {
   readonly #pins = new Map<string, Pin>();
   readonly #busy = new Map<string, Promise<unknown>>();
-  /** Hashes found damaged since the start; the next upload of the same bytes replaces the block. */
-  readonly #damaged = new Set<string>();
+  readonly #verifications = new PQueue({ concurrency: VERIFIED_AT_ONCE });
   /** Whether an unneeded block may have stayed. All blocks then have to be examined. */
   hasLeftovers = false;
 
@@ -80,7 +83,7 @@ export class BlockStore {
    */
   pin(hash: Buffer): string {
     const hex = hash.toString('hex');
-    const pin = this.#pins.get(hex) ?? { name: this.#nameFor(hash, hex), count: 0, isKept: false };
+    const pin = this.#pins.get(hex) ?? { name: this.#nameFor(hash, hex), count: 0, isGood: false };
     pin.count += 1;
     this.#pins.set(hex, pin);
     return pin.name;
@@ -114,33 +117,53 @@ export class BlockStore {
     return this.places.incoming.drop(incoming);
   }
 
-  /** Makes `incoming` the block of `hash`, which the caller has pinned. It is durable after the next `sync`. */
-  async keep(hash: Buffer, incoming: IncomingFile): Promise<void> {
+  /**
+   * Makes `incoming` the block of `hash`, which the caller has pinned, unless an equal one can be read. It is durable after
+   * the next `sync`.
+   */
+  async keep({ hash, sizeBytes }: Omit<KnownBlock, 'name'>, incoming: IncomingFile): Promise<void> {
     const hex = hash.toString('hex');
     await this.#alone(hex, async () => {
       const pin = this.#pins.get(hex);
-      if (!pin || this.#isWhole(hash, hex, pin)) return await this.dropIncoming(incoming);
-      const { folder, bucket } = this.places;
-      const place = this.#placeOf(pin.name);
+      if (!pin || pin.isGood || this.known.isClosed) return await this.dropIncoming(incoming);
       try {
-        await place.keep(pin.name, incoming);
-        // `sync` is for new blocks, and this one replaces a damaged one.
-        if (bucket && place === folder) await folder.sync();
+        if (await this.#isThere({ hash, sizeBytes, name: pin.name })) await this.dropIncoming(incoming);
+        else await this.#store(pin.name, incoming);
       } catch (failure) {
-        // A bucket may have it nevertheless, or get it later.
-        if (place === bucket) this.hasLeftovers = true;
         await this.dropIncoming(incoming);
         throw failure;
       }
-      pin.isKept = true;
-      this.#damaged.delete(hex);
+      pin.isGood = true;
     });
   }
 
-  /** Returns whether the block exists already; the new one is equal then and need not be made durable. */
-  #isWhole(hash: Buffer, hex: string, { name, isKept }: Pin): boolean {
-    if (isKept || this.known.isClosed) return true;
-    return this.known.nameOf(hash) === name && !this.#damaged.has(hex);
+  /**
+   * Returns whether the database references the block, and its bytes are good. The row alone says nothing about bytes that
+   * were lost since, perhaps before the start of the process.
+   */
+  async #isThere(block: KnownBlock): Promise<boolean> {
+    if (this.known.nameOf(block.hash) !== block.name) return false;
+    try {
+      await this.#verifications.add(() => this.read(block));
+      return true;
+    } catch (failure) {
+      if (failure instanceof DamagedBlockError) return false;
+      throw failure;
+    }
+  }
+
+  async #store(name: string, incoming: IncomingFile): Promise<void> {
+    const { folder, bucket } = this.places;
+    const place = this.#placeOf(name);
+    try {
+      await place.keep(name, incoming);
+    } catch (failure) {
+      // A bucket may have it nevertheless, or get it later.
+      if (place === bucket) this.hasLeftovers = true;
+      throw failure;
+    }
+    // `sync` is for new blocks, and this one replaces a damaged one.
+    if (bucket && place === folder) await folder.sync();
   }
 
   /** Makes durable what was kept before the call. */
@@ -168,10 +191,8 @@ export class BlockStore {
     });
   }
 
-  /** Reads a block. One that is found damaged is replaced by the next upload of the same bytes. */
   async #checked({ hash, name }: KnownBlock, read: (place: BlockPlace) => Promise<Buffer>): Promise<Buffer> {
     const place = this.#placeOf(name);
-    const hex = hash.toString('hex');
     try {
       return await read(place).catch((failure: unknown) => {
         // On their way from a bucket bytes can change.
@@ -179,10 +200,8 @@ export class BlockStore {
         return read(place);
       });
     } catch (failure) {
-      const isLost = failure instanceof LostBlockError;
-      if (!isLost && !(failure instanceof DamagedBlockError)) throw failure;
-      this.#damaged.add(hex);
-      throw isLost ? new DamagedBlockError(hex, failure.message) : failure;
+      if (!(failure instanceof LostBlockError)) throw failure;
+      throw new DamagedBlockError(hash.toString('hex'), failure.message);
     }
   }
 

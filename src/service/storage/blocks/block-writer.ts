@@ -67,7 +67,10 @@ export class BlockWriter {
     if (sizeBytes <= INLINE_BYTES_MAX)
       return { block: { hash, sizeBytes, bytes: Buffer.concat(this.#chunks) }, kept: Promise.resolve() };
     const name = this.store.pin(hash);
-    return { block: { hash, sizeBytes, name, pieces: this.#pieces.finish() }, kept: this.#keep(hash) };
+    return {
+      block: { hash, sizeBytes, name, pieces: this.#pieces.finish() },
+      kept: this.#keep({ hash, sizeBytes }),
+    };
   }
 
   /** Discards the written bytes. */
@@ -76,14 +79,14 @@ export class BlockWriter {
   }
 
   /** Writes the rest of the bytes and gives the file to the block store; removes it on failure. */
-  async #keep(hash: Buffer): Promise<void> {
+  async #keep(block: { readonly hash: Buffer; readonly sizeBytes: number }): Promise<void> {
     try {
       await this.#flush();
     } catch (failure) {
       await this.abandon();
       throw failure;
     }
-    if (this.#incoming) await this.store.keep(hash, this.#incoming);
+    if (this.#incoming) await this.store.keep(block, this.#incoming);
   }
 
   /** Writes the gathered bytes to the file. Never called for a block that stays small. */

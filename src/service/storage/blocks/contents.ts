@@ -66,12 +66,13 @@ export class Contents {
     return block?.inline === 0 ? block.name : undefined;
   }
 
-  /** Returns the row id of a staged block; adds the row if missing. */
+  /** Returns the row id of a staged block; adds the row if missing, and the bytes of a small block if they are not good. */
   keepBlock(block: StagedBlock): number {
     const known = this.block(block.hash);
     if (known) {
+      if (block.bytes) this.#replaceBytes(known.id, block.bytes);
       // A block that was stored before there were checksums gets them now.
-      if (!block.bytes && block.pieces) this.#sql.addPieces.run(known.id, block.pieces);
+      else if (block.pieces) this.#sql.addPieces.run(known.id, block.pieces);
       return known.id;
     }
     const isInline = block.bytes ? 1 : 0;
@@ -79,7 +80,7 @@ export class Contents {
       this.#sql.addBlock.run(this.#removedBlock, block.hash, block.sizeBytes, isInline).lastInsertRowid,
     );
     if (block.bytes) {
-      this.#sql.addBytes.run(id, block.bytes);
+      this.#sql.putBytes.run(id, block.bytes);
       return id;
     }
     if (block.pieces) this.#sql.addPieces.run(id, block.pieces);
@@ -87,11 +88,19 @@ export class Contents {
     return id;
   }
 
+  /** Stores the bytes of a small block unless equal ones are there. A copy has none, and commits them with the block's row. */
+  #replaceBytes(id: number, bytes: Buffer): void {
+    if (this.#sql.putBytes.run(id, bytes).changes > 0) this.#sql.touchBlock.run(id);
+  }
+
   /** Returns the row id of the content made of these blocks; adds the row if missing. */
   keep(blocks: readonly StagedBlock[]): number {
     const hash = hashOfBlocks(blocks);
     const known = this.#sql.contentByHash.get(hash);
-    if (known) return known.id;
+    if (known) {
+      for (const block of blocks) if (block.bytes) this.keepBlock(block);
+      return known.id;
+    }
     const sizeBytes = blocks.reduce((sum, block) => sum + block.sizeBytes, 0);
     const id = Number(this.#sql.addContent.run(hash, sizeBytes).lastInsertRowid);
     blocks.forEach((block, position) => {
@@ -216,7 +225,11 @@ function statements(database: SqliteDatabase) {
       `INSERT INTO block (id, hash, size, inline)
        VALUES (max(?, (SELECT coalesce(max(id), 0) FROM block)) + 1, ?, ?, ?)`,
     ),
-    addBytes: database.prepare<[number, Buffer]>('INSERT INTO block_bytes (block, bytes) VALUES (?, ?)'),
+    putBytes: database.prepare<[number, Buffer]>(
+      `INSERT INTO block_bytes (block, bytes) VALUES (?, ?)
+       ON CONFLICT (block) DO UPDATE SET bytes = excluded.bytes WHERE bytes <> excluded.bytes`,
+    ),
+    touchBlock: database.prepare<[number]>('UPDATE block SET inline = 1 WHERE id = ?'),
     dropBlock: database.prepare<[number]>('DELETE FROM block WHERE id = ?'),
     dropBytes: database.prepare<[number]>('DELETE FROM block_bytes WHERE block = ?'),
     bytesOf: database.prepare<[number], { bytes: Buffer }>('SELECT bytes FROM block_bytes WHERE block = ?'),

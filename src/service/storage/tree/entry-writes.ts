@@ -36,7 +36,11 @@ export function writeFile(
   if (!place) throw malformed('write');
   const existing = tree.find(ns, place);
   const decision = decide(existing, commit, hashOfBlocks(blocks), directoryTag);
-  if (decision === 'keep' && existing) return existing;
+  if (decision === 'keep' && existing) {
+    // The file stays as it is, but its bytes may be damaged.
+    contents.keep(blocks);
+    return existing;
+  }
   const target = decision === 'conflict' ? alternative(store, ns, place, commit, existing) : place;
   return tree.putFile(transaction, ns, target, {
     content: contents.keep(blocks),
