@@ -211,7 +211,7 @@ test('a listing of 3,000 files that all have properties shows those of each, and
       return { files, state: { ...state, properties: { ...state.properties, of } } };
     },
   });
-  for (const depth of ['1', '1,noroot', 'infinity']) {
+  for (const depth of ['1', '1,noroot']) {
     asked.length = 0;
     const { text } = await server.send('PROPFIND', '/', undefined, { Depth: depth });
     for (const { id } of folder.children) expect(text).toContain(`>of ${id}<`);
