@@ -44,14 +44,15 @@ test.each([
   expect(forwardedOf(peer, headers, PROXIES).address).toBe(address);
 });
 
-test('a header of 60,000 spaces is read within a second, and does not hide what the proxy has added', () => {
-  const spaces = ' '.repeat(60_000);
+test('a header of 200,000 spaces is read in a few seconds, and does not hide what the proxy has added', () => {
+  const spaces = ' '.repeat(200_000);
   const started = performance.now();
   for (const rubbish of [`a=${spaces}"`, `a${spaces}"`, `a=b${spaces}"`, `a="b"${spaces}"`]) {
     const headers = { forwarded: `${rubbish}, for=198.51.100.1` };
     expect(forwardedOf(PROXY, headers, PROXIES).address).toBe('198.51.100.1');
   }
-  expect(performance.now() - started).toBeLessThan(1000);
+  // With the square of the length it takes minutes.
+  expect(performance.now() - started).toBeLessThan(5000);
 });
 
 test.each([
