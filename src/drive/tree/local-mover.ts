@@ -49,6 +49,7 @@ export class LocalMover {
   ): Promise<Written> {
     const { localFiles, properties } = this.deps;
     const { source, target, place } = await this.#localEnds(from, to, options);
+    for (const path of [source.path, place]) await localFiles.hasMovable(path);
     await (kind === 'move' ? localFiles.move(source.path, place) : localFiles.copy(source.path, place));
     const entry = await localFiles.stat(place);
     if (!entry) throw new FileError('not-found', `${from} has gone meanwhile`);
