@@ -210,7 +210,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const hiddenEntries = new HiddenEntries({ replacements, recovery, clock, log });
   const keptState = new KeptState({ state, times, metadata, reader });
   const intentLog = new IntentLog({ state, metadata, localFiles, keptState, locks, gateways, clock, log });
-  const intents = new RelocationIntents({ localFiles: state.localFiles, metadata, keptState, gateways });
+  const intents = new RelocationIntents({ localFiles, metadata, keptState, gateways });
   const { properties } = state;
   const localMover = new LocalMover({ properties, localFiles, locks, reader, writer, remover });
   const mover = new Mover({

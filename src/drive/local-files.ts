@@ -14,6 +14,9 @@ const ID = 'aside:';
 /** Revision of a local folder, which is stored as an empty file. */
 const FOLDER_REV = 'aside-folder';
 
+/** Maximum number of local files that are moved or copied at once: the state does nothing else meanwhile. */
+const RELOCATED_MAX = 10_000;
+
 const NOTHING = new Uint8Array(0);
 
 /**
@@ -27,7 +30,10 @@ export type LocalFilesPolicy = 'keep' | 'drop' | 'send';
  * with everything below. They are kept on this machine and never sent to the service.
  */
 export class LocalFiles {
-  /** Serialises check and change: of two writes that may only create, one wins. */
+  /**
+   * Serialises check and change: of two writes that may only create, one wins. The state commits large moves and copies
+   * one by one, so that other requests are answered between them.
+   */
   #turn: Promise<unknown> = Promise.resolve();
 
   /** Whether `path` belongs to a local file. */
@@ -123,20 +129,29 @@ export class LocalFiles {
   }
 
   /** Forgets what is at `path` and below. Returns the ids of what was there. */
-  async forget(path: Path): Promise<string[]> {
-    const gone = await this.store.within(path);
-    if (gone.length > 0) await this.store.forget(path);
-    return gone.map(({ id }) => id);
+  forget(path: Path): Promise<readonly string[]> {
+    return this.store.forget(path);
+  }
+
+  /**
+   * Returns whether something is at `path` or below. Throws `too-many` when it is more than can be moved, copied or
+   * replaced at once.
+   */
+  async hasMovable(path: Path): Promise<boolean> {
+    const { length } = await this.store.within(path, RELOCATED_MAX + 1);
+    if (length > RELOCATED_MAX)
+      throw new FileError('too-many', `${path} holds more than ${RELOCATED_MAX} local files`);
+    return length > 0;
   }
 
   /** Moves what is at `from` and below, and replaces what is at `to`. */
   move(from: Path, to: Path): Promise<void> {
-    return this.store.move(from, to);
+    return this.#alone(() => this.store.move(from, to));
   }
 
   /** Copies what is at `from` and below, and replaces what is at `to`. */
   copy(from: Path, to: Path): Promise<void> {
-    return this.store.copy(from, to, newId);
+    return this.#alone(() => this.store.copy(from, to, newId));
   }
 
   #alone<T>(work: () => Promise<T>): Promise<T> {

@@ -22,13 +22,13 @@ export interface LocalFileStore {
   read(path: Path): Promise<Uint8Array | undefined>;
   /** Returns the files directly in `folder`. */
   in(folder: Path): Promise<readonly LocalFile[]>;
-  /** Returns the files at `path` and below. */
-  within(path: Path): Promise<readonly LocalFile[]>;
+  /** Returns the files at `path` and below, at most `filesMax` of them. */
+  within(path: Path, filesMax?: number): Promise<readonly LocalFile[]>;
   /** Stores a file, in place of an existing one. Throws `LocalFileTooLarge`. */
   put(file: LocalFile, content: Uint8Array): Promise<void>;
   touch(path: Path, modifiedMs: number): Promise<void>;
-  /** Removes the files at `path` and below. */
-  forget(path: Path): Promise<void>;
+  /** Removes the files at `path` and below; many in several changes, a folder after what it contains. Returns their ids. */
+  forget(path: Path): Promise<readonly string[]>;
   /** Moves the files at `from` and below, and replaces those at `to`. */
   move(from: Path, to: Path): Promise<void>;
   /** Copies the files at `from` and below; the copies get ids from `newId`. */

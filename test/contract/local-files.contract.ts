@@ -101,6 +101,23 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect(await present(localFiles, places)).toEqual([]);
     });
 
+    test('forget of 2,500 local files drops all of them and returns their ids', async () => {
+      const localFiles = await open();
+      const places = Array.from({ length: 2_500 }, (_, index) => `/a/._${index}`);
+      await Promise.all(places.map((at) => put(localFiles, at)));
+      const ids = await localFiles.forget(path('/a'));
+      expect([...ids].sort()).toEqual(places.map((at) => `aside:${at}`).sort());
+      expect(await localFiles.within(ROOT)).toEqual([]);
+      expect(await localFiles.forget(path('/a'))).toEqual([]);
+    });
+
+    test('at most the wanted number of local files in and below a folder is returned', async () => {
+      const localFiles = await open();
+      await put(localFiles, '/a', '/a/._x', '/a/b/._y', '/a/b/._z', '/b/._x');
+      const counts = [1, 2, 3, 4, 5].map(async (max) => (await localFiles.within(path('/a'), max)).length);
+      expect(await Promise.all(counts)).toEqual([1, 2, 3, 4, 4]);
+    });
+
     test('move takes all local files below the source along and replaces those at the target', async () => {
       const localFiles = await open();
       await put(localFiles, '/A/._x', '/a/B/._y', '/ab/._x', '/to/._x', '/to/._old', '/toto/._x');
@@ -171,7 +188,10 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
   });
 }
 
-/** Tests the total limit of a store; `open` returns an empty store that keeps 100 bytes. */
+/** The limit of the stores of `localFilesLimitContract`, in bytes. */
+export const LIMIT_BYTES = 1_020_000;
+
+/** Tests the total limit of a store; `open` returns an empty store that keeps `LIMIT_BYTES`. */
 export function localFilesLimitContract(driver: string, open: () => Promise<LocalFileStore>): void {
   const content = (sizeBytes: number) => new Uint8Array(sizeBytes);
   const store = async (localFiles: LocalFileStore, at: string, sizeBytes: number) =>
@@ -180,29 +200,50 @@ export function localFilesLimitContract(driver: string, open: () => Promise<Loca
   describe(`the limit of local files in ${driver}`, () => {
     test('beyond the limit the oldest local files are dropped', async () => {
       const localFiles = await open();
-      for (const at of ['/1', '/2', '/3', '/4']) await store(localFiles, at, 25);
-      await store(localFiles, '/1', 25);
+      for (const at of ['/1', '/2', '/3', '/4']) await store(localFiles, at, 250_000);
+      await store(localFiles, '/1', 250_000);
       expect(await present(localFiles, ['/1', '/2', '/3', '/4'])).toHaveLength(4);
-      await store(localFiles, '/5', 26);
+      await store(localFiles, '/5', 280_000);
       expect(await present(localFiles, ['/1', '/2', '/3', '/4', '/5'])).toEqual(['/1', '/4', '/5']);
     });
 
     test('local files that were replaced or forgotten do not count toward the limit', async () => {
       const localFiles = await open();
-      for (const sizeBytes of [60, 90, 40]) await store(localFiles, '/1', sizeBytes);
-      await store(localFiles, '/2', 50);
+      for (const sizeBytes of [600_000, 900_000, 400_000]) await store(localFiles, '/1', sizeBytes);
+      await store(localFiles, '/2', 500_000);
       await localFiles.forget(path('/2'));
-      await store(localFiles, '/3', 60);
+      await store(localFiles, '/3', 600_000);
       await localFiles.move(path('/3'), path('/1'));
-      await store(localFiles, '/4', 40);
+      await store(localFiles, '/4', 400_000);
       expect(await present(localFiles, ['/1', '/4'])).toEqual(['/1', '/4']);
     });
 
     test('copies of local files count toward the limit', async () => {
       const localFiles = await open();
-      await store(localFiles, '/1', 60);
+      await store(localFiles, '/1', 600_000);
       await localFiles.copy(path('/1'), path('/2'), () => 'new:1');
       expect(await present(localFiles, ['/1', '/2'])).toEqual(['/2']);
+    });
+
+    test.each([
+      [2_000, 'empty', '/._'],
+      [200, 'empty ones with long paths', `/${'x'.repeat(2_000)}/._`],
+    ])('of %i local files, %s, only the newest are kept', async (count, _, stem) => {
+      const localFiles = await open();
+      const places = Array.from({ length: count }, (_each, index) => `${stem}${index}`);
+      for (const at of places) await store(localFiles, at, 0);
+      const kept = await present(localFiles, places);
+      expect(kept.length).toBeLessThan(count);
+      expect(kept).toEqual(places.slice(-kept.length));
+    });
+
+    test('a move to a longer path counts the longer path', async () => {
+      const localFiles = await open();
+      for (const at of ['/a/1', '/a/2']) await store(localFiles, at, 505_000);
+      expect(await localFiles.in(path('/a'))).toHaveLength(2);
+      const folder = path(`/${'x'.repeat(2_000)}`);
+      await localFiles.move(path('/a'), folder);
+      expect(await localFiles.in(folder)).toHaveLength(1);
     });
   });
 }

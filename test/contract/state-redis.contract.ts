@@ -10,7 +10,7 @@ import { appPasswordsContract } from './app-passwords.contract.ts';
 import { changeStreamContract } from './change-stream.contract.ts';
 import { gatewayLeasesContract } from './gateway-leases.contract.ts';
 import { intentsContract } from './intents.contract.ts';
-import { localFilesContract, localFilesLimitContract } from './local-files.contract.ts';
+import { LIMIT_BYTES, localFilesContract, localFilesLimitContract } from './local-files.contract.ts';
 import { locksContract } from './locks.contract.ts';
 import { ownersContract } from './owners.contract.ts';
 import { placeholdersContract } from './placeholders.contract.ts';
@@ -99,7 +99,7 @@ export function redisStateContract(driver: string, start: () => Promise<RedisUnd
     seen: seenInRedis,
   });
   localFilesContract(name, () => takingTurns('localFiles'));
-  localFilesLimitContract(name, () => takingTurns('localFiles', 100));
+  localFilesLimitContract(name, () => takingTurns('localFiles', LIMIT_BYTES));
   placeholdersContract(name, () => takingTurns('placeholders'));
   timesContract(name, () => takingTurns('times'));
   replacementsContract(name, () => takingTurns('replacements'));

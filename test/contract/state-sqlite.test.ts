@@ -10,7 +10,13 @@ import { lockOn } from '../support/locks.ts';
 import { path } from '../support/paths.ts';
 import { appPasswordsContract } from './app-passwords.contract.ts';
 import { intent, intentsContract } from './intents.contract.ts';
-import { bytes, localFileAt, localFilesContract, localFilesLimitContract } from './local-files.contract.ts';
+import {
+  bytes,
+  LIMIT_BYTES,
+  localFileAt,
+  localFilesContract,
+  localFilesLimitContract,
+} from './local-files.contract.ts';
 import { locksContract } from './locks.contract.ts';
 import { placeholderAt, placeholdersContract } from './placeholders.contract.ts';
 import { propertiesContract, property } from './properties.contract.ts';
@@ -44,7 +50,7 @@ const openDrive = (localFilesBytesMax?: number): DriveState => open(undefined, l
 locksContract('SQLite', async () => openDrive().locks);
 propertiesContract('SQLite', async () => openDrive().properties);
 localFilesContract('SQLite', async () => openDrive().localFiles);
-localFilesLimitContract('SQLite', async () => openDrive(100).localFiles);
+localFilesLimitContract('SQLite', async () => openDrive(LIMIT_BYTES).localFiles);
 placeholdersContract('SQLite', async () => openDrive().placeholders);
 timesContract('SQLite', async () => openDrive().times);
 replacementsContract('SQLite', async () => openDrive().replacements);

@@ -35,17 +35,18 @@ const put = ({ put }: LocalFileStore, number: number, sizeBytes: number) => {
 
 const sizeOf = async (store: LocalFileStore) => (await store.in(ROOT)).length;
 
-test('Redis keeps the newest 64 MiB of the local files of a drive', async () => {
+test('Redis keeps the newest 64 MiB of the local files of a drive, metadata included', async () => {
   const { localFiles } = await open();
-  for (let number = 1; number <= 66; number++) await put(localFiles, number, MIB);
+  for (let number = 1; number <= 65; number++) await put(localFiles, number, MIB);
   const kept = (await localFiles.in(ROOT)).map((file) => file.path);
-  expect([kept.length, kept.includes(path('/._2')), kept.includes(path('/._3'))]).toEqual([64, false, true]);
+  expect([kept.length, kept.includes(path('/._2')), kept.includes(path('/._3'))]).toEqual([63, false, true]);
 });
 
 test('after the limit was lowered, each change in Redis removes at most 1,000 of the oldest local files', async () => {
   const { localFiles } = await open();
   await Promise.all(Array.from({ length: 1_100 }, (_, number) => put(localFiles, number, 1)));
-  const { localFiles: lowered } = await open(10);
+  // Each of them counts a good kilobyte.
+  const { localFiles: lowered } = await open(11_000);
   await put(lowered, 1_100, 1);
   expect(await sizeOf(lowered)).toBe(101);
   await put(lowered, 1_101, 1);

@@ -17,6 +17,11 @@ interface LocalMoverDeps {
   readonly remover: Remover;
 }
 
+interface LocalOptions extends RelocateOptions {
+  /** Whether a copy of a folder is an empty folder. */
+  readonly shallow?: boolean;
+}
+
 /** Moves and copies files that are kept on this machine, also from there to the service and back. */
 export class LocalMover {
   constructor(private readonly deps: LocalMoverDeps) {}
@@ -28,7 +33,7 @@ export class LocalMover {
   }
 
   /** Moves or copies a file when `concerns` holds for the two paths. */
-  async relocate(kind: 'move' | 'copy', from: Path, to: Path, options: RelocateOptions): Promise<Written> {
+  async relocate(kind: 'move' | 'copy', from: Path, to: Path, options: LocalOptions): Promise<Written> {
     const { localFiles, locks, properties } = this.deps;
     if (localFiles.owns(from) && localFiles.owns(to))
       return locks.exclusive([from, to], () => this.#relocateWithinLocal(kind, from, to, options));
@@ -45,11 +50,17 @@ export class LocalMover {
     kind: 'move' | 'copy',
     from: Path,
     to: Path,
-    options: RelocateOptions,
+    options: LocalOptions,
   ): Promise<Written> {
     const { localFiles, properties } = this.deps;
     const { source, target, place } = await this.#localEnds(from, to, options);
-    await (kind === 'move' ? localFiles.move(source.path, place) : localFiles.copy(source.path, place));
+    if (options.shallow && source.kind === 'folder') {
+      await properties.forget(await localFiles.forget(place));
+      await localFiles.createFolder(place);
+    } else {
+      for (const path of [source.path, place]) await localFiles.hasMovable(path);
+      await (kind === 'move' ? localFiles.move(source.path, place) : localFiles.copy(source.path, place));
+    }
     const entry = await localFiles.stat(place);
     if (!entry) throw new FileError('not-found', `${from} has gone meanwhile`);
     if (kind === 'copy') await properties.copy(source.id, entry.id);

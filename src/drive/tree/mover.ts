@@ -79,7 +79,7 @@ export class Mover {
     const { localMover } = this.deps;
     refuseNonsense(from, to);
     if (keyOf(from) === keyOf(to)) throw new FileError('into-itself', `${from} cannot be copied onto itself`);
-    if (localMover.concerns(from, to)) return localMover.relocate('copy', from, to, options);
+    if (localMover.concerns(from, to)) return localMover.relocate('copy', from, to, { shallow, ...options });
     const source = await this.#sourceAt(from);
     const place = join((await this.deps.reader.parentOf(to)).path, nameOf(to));
     const isNew = shallow && source.kind === 'folder';

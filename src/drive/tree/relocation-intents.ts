@@ -1,9 +1,9 @@
 import type { Intent, Kept } from '../../state/intents.ts';
-import type { DriveState } from '../../state/state.ts';
 import type { Path } from '../../util/path.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { Entry } from '../files.ts';
 import type { Gateways } from '../gateways.ts';
+import type { LocalFiles } from '../local-files.ts';
 import { companionOf } from '../names.ts';
 import type { KeptState } from './kept-state.ts';
 
@@ -18,7 +18,7 @@ export interface Relocation {
 }
 
 interface RelocationIntentsDeps {
-  readonly localFiles: DriveState['localFiles'];
+  readonly localFiles: LocalFiles;
   readonly metadata: MetadataCache;
   readonly keptState: KeptState;
   readonly gateways: Pick<Gateways, 'newId'>;
@@ -47,11 +47,10 @@ export class RelocationIntents {
       for await (const kept of this.deps.keptState.of(source, to, isNew)) yield intentFor(kept, false);
   }
 
-  /** Returns whether local files have to follow. */
+  /** Returns whether local files have to follow. Throws `too-many` when they are too many for that. */
   async #hasLocalFiles(kind: Relocation['kind'], path: Path): Promise<boolean> {
     const { localFiles } = this.deps;
     const places = kind === 'move' ? [path, companionOf(path)] : [path];
-    const within = await Promise.all(places.map((place) => localFiles.within(place)));
-    return within.some((some) => some.length > 0);
+    return (await Promise.all(places.map((place) => localFiles.hasMovable(place)))).includes(true);
   }
 }

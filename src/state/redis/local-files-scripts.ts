@@ -1,35 +1,44 @@
 import { PATHS_LUA } from './paths-script.ts';
 
 /**
- * Maximum number of files that one change removes to make room: Redis does nothing else meanwhile. After the limit was
- * lowered the following changes remove the rest.
+ * Maximum number of files that one change forgets or removes to make room: Redis does nothing else meanwhile. After the
+ * limit was lowered the following changes remove the rest.
  */
-const REMOVED_MAX = 1_000;
+export const REMOVED_MAX = 1_000;
+
+/** Bytes that each file counts beside its content and path: about what Redis needs for its metadata. */
+const OVERHEAD_BYTES = 1024;
+
+/** How often Redis has the path of a file. */
+const PATH_COPIES = 4;
 
 /**
  * KEYS: 1 metadata as JSON strings, by key; 2 contents by number; 3 and 4 the index of the keys; 5 the keys by their
- * number, which is their age; 6 `bytes` of all contents, and the last `number`.
+ * number, which is their age; 6 `bytes` of all files, and the last `number`.
  */
 export const LOCAL_FILES_LUA = `${PATHS_LUA}
--- Removes a file from its path; its content stays.
+-- Removes a file from its path; its content stays. Files of earlier versions count only their content.
 local function lift(key)
   local file = cjson.decode(redis.call('HGET', KEYS[1], key))
   redis.call('HDEL', KEYS[1], key)
   leave(KEYS[3], KEYS[4], key)
   redis.call('ZREM', KEYS[5], key)
-  redis.call('HINCRBY', KEYS[6], 'bytes', string.format('%d', -file.sizeBytes))
+  redis.call('HINCRBY', KEYS[6], 'bytes', string.format('%d', -(file.usage or file.sizeBytes)))
   return file
 end
 
 local function remove(key)
-  redis.call('HDEL', KEYS[2], lift(key).number)
+  local file = lift(key)
+  redis.call('HDEL', KEYS[2], file.number)
+  return file
 end
 
 local function place(key, file)
+  file.usage = string.format('%d', file.sizeBytes + ${OVERHEAD_BYTES} + ${PATH_COPIES} * #file.path)
   redis.call('HSET', KEYS[1], key, cjson.encode(file))
   enter(KEYS[3], KEYS[4], key)
   redis.call('ZADD', KEYS[5], file.number, key)
-  redis.call('HINCRBY', KEYS[6], 'bytes', file.sizeBytes)
+  redis.call('HINCRBY', KEYS[6], 'bytes', file.usage)
 end
 
 local function new_number()
@@ -76,9 +85,9 @@ return text and redis.call('HGET', KEYS[2], cjson.decode(text).number)`;
 export const IN = `${PATHS_LUA}
 return values(KEYS[1], directly_in(KEYS[4], ARGV[1]))`;
 
-/** ARGV: key. */
+/** ARGV: key, and the maximum number of files if there is one. */
 export const WITHIN = `${PATHS_LUA}
-return values(KEYS[1], at_and_below(KEYS[3], ARGV[1]))`;
+return values(KEYS[1], at_and_below(KEYS[3], ARGV[1], ARGV[2]))`;
 
 /** ARGV: limit, key, facts, content. */
 export const PUT = `${LOCAL_FILES_LUA}
@@ -97,18 +106,22 @@ local file = cjson.decode(text)
 file.modifiedMs = ARGV[2]
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(file))`;
 
-/** ARGV: key. */
+/** ARGV: key. Removes the last files at the path and below. Returns their ids: less than the maximum if none is left. */
 export const FORGET = `${LOCAL_FILES_LUA}
-for _, key in ipairs(at_and_below(KEYS[3], ARGV[1])) do remove(key) end`;
+local keys = at_and_below(KEYS[3], ARGV[1])
+local ids = {}
+for index = #keys, math.max(#keys - ${REMOVED_MAX} + 1, 1), -1 do ids[#ids + 1] = remove(keys[index]).id end
+return ids`;
 
-/** ARGV: both keys, the new path, how many names the old one has. */
+/** ARGV: both keys, the new path, how many names the old one has, limit. */
 export const MOVE = `${LOCAL_FILES_LUA}
 local moving = {}
 for index, key in ipairs(at_and_below(KEYS[3], ARGV[1])) do moving[index] = {key = key, file = lift(key)} end
-settle(moving)`;
+settle(moving)
+make_room(ARGV[5])`;
 
 /**
- * ARGV: as MOVE, limit, and ids for the copies. Returns the number of ids it needs, and changes nothing when there are
+ * ARGV: as MOVE, and ids for the copies. Returns the number of ids it needs, and changes nothing when there are
  * too few.
  */
 export const COPY = `${LOCAL_FILES_LUA}

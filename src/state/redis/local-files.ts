@@ -2,7 +2,7 @@ import { keyOf, namesOf, type Path, ROOT } from '../../util/path.ts';
 import { type LocalFile, type LocalFileStore, LocalFileTooLarge } from '../local-files.ts';
 import { numberOf, textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
-import { COPY, FORGET, IN, MOVE, PUT, READ, TOUCH, WITHIN } from './local-files-scripts.ts';
+import { COPY, FORGET, IN, MOVE, PUT, READ, REMOVED_MAX, TOUCH, WITHIN } from './local-files-scripts.ts';
 
 /**
  * Maximum size of a local file, in bytes. Contents take the memory that locks and properties need, so that the limits are
@@ -10,7 +10,9 @@ import { COPY, FORGET, IN, MOVE, PUT, READ, TOUCH, WITHIN } from './local-files-
  */
 const LOCAL_FILE_BYTES_MAX = 1024 * 1024;
 
-/** Maximum size of all local files of a drive, in bytes. Beyond it the oldest are removed. */
+/**
+ * Maximum size of all local files of a drive, in bytes, each with its metadata. Beyond it the oldest are removed.
+ */
 export const LOCAL_FILES_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
@@ -37,7 +39,10 @@ export function redisLocalFiles({ connection, key }: DriveStore, bytesMax: numbe
       return Buffer.isBuffer(answer) ? answer : undefined;
     },
     in: async (folder) => textsOf(await run(IN, keyOf(folder))).map(fileOf),
-    within: async (path) => textsOf(await run(WITHIN, keyOf(path))).map(fileOf),
+    async within(path, filesMax) {
+      const words = filesMax === undefined ? [] : [String(filesMax)];
+      return textsOf(await run(WITHIN, keyOf(path), ...words)).map(fileOf);
+    },
     async put(file, content) {
       if (content.byteLength > LOCAL_FILE_BYTES_MAX)
         throw new LocalFileTooLarge(`a local file may have at most ${LOCAL_FILE_BYTES_MAX} bytes`);
@@ -48,10 +53,15 @@ export function redisLocalFiles({ connection, key }: DriveStore, bytesMax: numbe
       await run(TOUCH, keyOf(path), String(modifiedMs));
     },
     async forget(path) {
-      await run(FORGET, keyOf(path));
+      const ids: string[] = [];
+      for (;;) {
+        const gone = textsOf(await run(FORGET, keyOf(path)));
+        for (const id of gone) ids.push(id);
+        if (gone.length < REMOVED_MAX) return ids;
+      }
     },
     async move(from, to) {
-      await run(MOVE, ...wayOf(from, to));
+      await run(MOVE, ...wayOf(from, to), limit);
     },
     async copy(from, to, newId) {
       if (keyOf(from) === keyOf(to)) return;

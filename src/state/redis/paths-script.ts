@@ -18,15 +18,16 @@ local function leave(places, folders, key)
   redis.call('ZREM', folders, parent_of(key) .. '\\0' .. key)
 end
 
--- "0" is the character after "/", so this range has all paths below the folder.
-local function below(places, key)
+-- "0" is the character after "/", so this range has all paths below the folder; with a maximum only the first.
+local function below(places, key, max)
   local stem = key == '/' and '' or key
-  return redis.call('ZRANGEBYLEX', places, '[' .. stem .. '/', '(' .. stem .. '0')
+  return redis.call('ZRANGEBYLEX', places, '[' .. stem .. '/', '(' .. stem .. '0', 'LIMIT', 0, max or -1)
 end
 
-local function at_and_below(places, key)
-  local found = below(places, key)
+local function at_and_below(places, key, max)
+  local found = below(places, key, max)
   if key ~= '/' and redis.call('ZSCORE', places, key) then table.insert(found, 1, key) end
+  if max and #found > tonumber(max) then table.remove(found) end
   return found
 end
 

@@ -8,8 +8,23 @@ import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';
 /** Maximum size of a local file, in bytes. AppleDouble files with a resource fork are the largest seen. */
 export const LOCAL_FILE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Maximum size of all local files of a drive, in bytes. Beyond it the oldest are removed. */
+/**
+ * Maximum size of all local files of a drive, in bytes, each with its overhead and its path. Beyond it the oldest are
+ * removed.
+ */
 export const LOCAL_FILES_BYTES_MAX = 1024 * 1024 * 1024;
+
+/**
+ * Bytes that each file counts beside its content. More than its rows need: it limits the number of files to 250,000,
+ * however small they are, because a change of all files stops everything else meanwhile.
+ */
+const OVERHEAD_BYTES = 4096;
+
+/** How often a row and its indexes contain the path of the file. */
+const PATH_COPIES = 4;
+
+/** Maximum number of files that one change forgets. */
+const FORGOTTEN_MAX = 1_000;
 
 /** Maximum number of folders and files whose listings are in memory: at most 10 MB. */
 const LISTED_MAX = 20_000;
@@ -48,7 +63,7 @@ export function sqliteLocalFiles(
 
   const remove = (row: Row) => {
     statements.remove(row.position);
-    totalBytes -= row.sizeBytes;
+    totalBytes -= usageOf(row);
   };
   const makeRoom = () => {
     while (totalBytes > bytesMax) {
@@ -70,40 +85,62 @@ export function sqliteLocalFiles(
       listed.set(key, files);
       return files;
     },
-    within: async (path) => statements.within(path).map((row) => fileOf(row)),
+    within: async (path, filesMax) => statements.within(path, filesMax).map((row) => fileOf(row)),
     put: (file, content) =>
       change(() => {
         if (content.byteLength > LOCAL_FILE_BYTES_MAX)
           throw new LocalFileTooLarge(`a local file may have at most ${LOCAL_FILE_BYTES_MAX} bytes`);
         const old = statements.get(file.path);
         if (old) remove(old);
-        statements.insert({ ...file, sizeBytes: content.byteLength }, content);
-        totalBytes += content.byteLength;
+        const stored = { ...file, sizeBytes: content.byteLength };
+        statements.insert(stored, content);
+        totalBytes += usageOf(stored);
         makeRoom();
       }),
     touch: (path, modifiedMs) => change(() => void statements.touch(path, modifiedMs)),
-    forget: (path) => change(() => statements.within(path).forEach(remove)),
+    async forget(path) {
+      const ids: string[] = [];
+      while (statements.lastWithin(path, 1).length > 0)
+        await change(() => {
+          for (const row of statements.lastWithin(path, FORGOTTEN_MAX)) {
+            remove(row);
+            ids.push(row.id);
+          }
+        });
+      return ids;
+    },
     move: (from, to) =>
       change(() => {
         const moving = statements.within(from);
         for (const { position } of moving) statements.lift(position);
         statements.within(to).forEach(remove);
-        for (const { position, path } of moving) statements.place(position, relocate(path, from, to));
+        for (const row of moving) {
+          const path = relocate(row.path, from, to);
+          statements.place(row.position, path);
+          totalBytes += usageOf({ ...row, path }) - usageOf(row);
+        }
+        makeRoom();
       }),
     copy: (from, to, newId) =>
       change(() => {
         if (keyOf(from) === keyOf(to)) return;
         const copies = statements
           .within(from)
-          .map((row) => ({ position: statements.insertCopy(row, newId()), path: row.path, row }));
+          .map((row) => ({ position: statements.insertCopy(row, newId()), row }));
         statements.within(to).forEach(remove);
-        for (const { position, path, row } of copies) {
-          statements.place(position, relocate(path, from, to));
-          totalBytes += row.sizeBytes;
+        for (const { position, row } of copies) {
+          const path = relocate(row.path, from, to);
+          statements.place(position, path);
+          totalBytes += usageOf({ ...row, path });
         }
         makeRoom();
       }),
   };
+}
+
+/** Returns what a file counts toward the limit, in bytes. */
+function usageOf({ sizeBytes, path }: LocalFile): number {
+  return sizeBytes + OVERHEAD_BYTES + PATH_COPIES * Buffer.byteLength(path);
 }
 
 function fileOf(row: Row): LocalFile;
@@ -113,6 +150,9 @@ function fileOf(row: Row | undefined): LocalFile | undefined {
   const { position: _, ...file } = row;
   return file;
 }
+
+/** A negative LIMIT of SQLite is none. */
+const NO_LIMIT = -1;
 
 function prepare(database: SqliteDatabase, drive: number) {
   const columns = 'position, path, id, rev, modified_ms AS modifiedMs, size_bytes AS sizeBytes';
@@ -125,14 +165,19 @@ function prepare(database: SqliteDatabase, drive: number) {
   const inFolder = database.prepare<[number, string], Row>(
     `SELECT ${columns} FROM asides WHERE drive = ? AND parent_key = ? ORDER BY key`,
   );
-  const below = database.prepare<[KeyRange & { drive: number }], Row>(
-    `SELECT ${columns} FROM asides WHERE drive = @drive AND ${WITHIN} ORDER BY key`,
+  type Range = KeyRange & { readonly drive: number; readonly filesMax: number };
+  const below = database.prepare<[Range], Row>(
+    `SELECT ${columns} FROM asides WHERE drive = @drive AND ${WITHIN} ORDER BY key LIMIT @filesMax`,
+  );
+  const lastBelow = database.prepare<[Range], Row>(
+    `SELECT ${columns} FROM asides WHERE drive = @drive AND ${WITHIN} ORDER BY key DESC LIMIT @filesMax`,
   );
   const oldest = database.prepare<[number], Row>(
     `SELECT ${columns} FROM asides WHERE drive = ? ORDER BY position LIMIT 1`,
   );
   const totalBytes = database.prepare<[number], { bytes: number }>(
-    'SELECT coalesce(sum(size_bytes), 0) AS bytes FROM asides WHERE drive = ?',
+    `SELECT coalesce(sum(size_bytes + ${OVERHEAD_BYTES} + ${PATH_COPIES} * length(CAST(path AS BLOB))), 0) AS bytes
+     FROM asides WHERE drive = ?`,
   );
   const changes = prepareChanges(database, drive);
   return {
@@ -140,7 +185,8 @@ function prepare(database: SqliteDatabase, drive: number) {
     get: (path: Path) => get.get(drive, keyOf(path)),
     read: (path: Path) => read.get(drive, keyOf(path))?.content,
     in: (folderKey: string) => inFolder.all(drive, folderKey),
-    within: (path: Path) => below.all({ drive, ...within(path) }),
+    within: (path: Path, filesMax = NO_LIMIT) => below.all({ drive, filesMax, ...within(path) }),
+    lastWithin: (path: Path, filesMax: number) => lastBelow.all({ drive, filesMax, ...within(path) }),
     oldest: () => oldest.get(drive),
     totalBytes: () => totalBytes.get(drive)?.bytes ?? 0,
   };

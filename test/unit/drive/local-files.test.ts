@@ -135,6 +135,29 @@ describe('local files', () => {
     expect(remote.paths).toEqual(['/Docs', '/Docs/a.txt']);
   });
 
+  test('a shallow copy of a local folder has its properties and nothing that it contains, and replaces what is there', async () => {
+    for (const folder of ['/.Trashes', '/.Trashes/a', '/.Trashes/b'])
+      await drive.files.createFolder(at(folder));
+    for (const file of ['/.Trashes/a/f', '/.Trashes/b/old']) await drive.write(at(file), 'x');
+    const { properties } = drive.state;
+    const tag = { namespace: 'urn:x', name: 'tag' };
+    const source = await drive.files.stat(at('/.Trashes/a'));
+    await properties.change(source?.id ?? '', [{ set: { ...tag, xml: '<tag xmlns="urn:x"/>' } }]);
+    const copy = (to: string) =>
+      drive.files.copy(at('/.Trashes/a'), at(to), { overwrite: true, shallow: true });
+    for (const [to, created] of [
+      ['/.Trashes/c', true],
+      ['/.Trashes/b', false],
+    ] as const) {
+      const { entry, ...rest } = await copy(to);
+      expect([entry.kind, rest.created, await drive.names(at(to))]).toEqual(['folder', created, []]);
+      expect((await properties.of([entry.id])).get(entry.id)).toHaveLength(1);
+    }
+    expect(await drive.names(at('/.Trashes/a'))).toEqual(['f']);
+    await drive.files.copy(at('/.Trashes/a/f'), at('/.Trashes/g'), { overwrite: false, shallow: true });
+    expect(await drive.text(at('/.Trashes/g'))).toBe('x');
+  });
+
   test('a local name that exists at the service is not shown', async () => {
     remote.putFile(at('/Docs/~$a.docx'), 'x');
     await turn(10);
