@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Disk, localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import type { Storage } from '../../../src/service/storage/storage.ts';
 import { contentHashOf } from '../../../src/util/content-hash.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, expectSoon } from '../../support/eventually.ts';
 import { body, bytesOf, commit, HOME, opened, put, refusal, temporaryFolder } from './opened.ts';
 
 const STEPS = ['create', 'append', 'sync', 'rename', 'syncFolder'] as const;
@@ -135,3 +135,19 @@ test('a full disk refuses writes with insufficient_space, keeps every stored fil
   await expectAll(again, new Map([...small, ...tiny]));
   expect(await refusal(() => again.stat(HOME, '/large', true))).toBe('lookup/not_found');
 });
+
+test.each([0, 1_000_000])(
+  'a reserve of %d bytes, as a kill leaves it, is filled by the next start, and a removal succeeds when the disk is full',
+  async (sizeBytes) => {
+    const dataDirectory = join(await smallDisk(), 'data');
+    await mkdir(dataDirectory);
+    const reserve = join(dataDirectory, 'reserve');
+    await writeFile(reserve, randomBytes(sizeBytes));
+    const storage = await opened({ dataDirectory });
+    await expectSoon(async () => (await stat(reserve)).size).toBe(4 * 1024 * 1024);
+    for (const fileBytes of [3_000_000, 20_000, 10]) await fill(storage, `/${fileBytes}`, fileBytes);
+    expect(await refusal(storage.removeForever(HOME, '/3000000'))).toBe('done');
+    await eventually(async () => expect(await readdir(join(dataDirectory, 'blocks'))).toEqual([]));
+    expect(await refusal(put(storage, '/again', randomBytes(3_000_000)))).toBe('done');
+  },
+);

@@ -4,6 +4,7 @@ import { DiskReserve } from '../../../src/service/storage/blocks/reserve.ts';
 import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
 import { SqliteCommitter } from '../../../src/service/storage/sqlite-committer.ts';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
+import { expectSoon } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { refusal } from './opened.ts';
 
@@ -19,16 +20,18 @@ test('a removal succeeds on a full disk also while the reserve cannot be created
   const clock = new ManualClock();
   database.exec('CREATE TABLE namespace (id INTEGER PRIMARY KEY, tick INTEGER)');
   const committer = new SqliteCommitter(database, new Ticks(database, clock), clock, () => {});
-  let isFull = true;
+  let isFull = false;
   let giveUp = (_: Error) => {};
   const reserve = new DiskReserve(
     '/data',
     {
       ...localDisk,
-      create: () =>
-        new Promise((_, reject) => {
+      create: () => {
+        isFull = true;
+        return new Promise((_, reject) => {
           giveUp = reject;
-        }),
+        });
+      },
       remove: async () => {
         isFull = false;
       },
@@ -36,6 +39,7 @@ test('a removal succeeds on a full disk also while the reserve cannot be created
     committer,
   );
   const filled = refusal(reserve.fill());
+  await expectSoon(() => isFull).toBe(true);
   const removed = refusal(
     reserve.commit(() => {
       if (isFull) throw failure('SQLITE_FULL');

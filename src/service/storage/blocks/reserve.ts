@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Committer, Operation } from '../committer.ts';
-import { codeOf } from '../errors.ts';
 import { StorageError } from '../storage.ts';
 import type { Disk } from './disk.ts';
 
@@ -59,8 +58,10 @@ export class DiskReserve implements Reserve {
     return this.#filling;
   }
 
-  /** Creates the file unless it exists; removes an incomplete one. */
+  /** Creates the file unless it has its full size; removes an incomplete one, which may also be that of a killed process. */
   async #fill(): Promise<void> {
+    if (await this.#isFull()) return;
+    await this.disk.remove(this.#path);
     try {
       const file = await this.disk.create(this.#path);
       try {
@@ -71,9 +72,14 @@ export class DiskReserve implements Reserve {
         await file.close();
       }
     } catch (failure) {
-      if (codeOf(failure) === 'EEXIST') return;
       await this.disk.remove(this.#path);
       throw failure;
     }
+  }
+
+  /** Returns whether the file has its last byte. */
+  async #isFull(): Promise<boolean> {
+    const last = await this.disk.read(this.#path, 1, undefined, RESERVE_BYTES - 1).catch(() => undefined);
+    return last?.length === 1;
   }
 }
