@@ -5,7 +5,7 @@ import { NO_REFUSALS, type RefusalTable } from '../api/refusals.ts';
 import type { ApiCall, ApiCaller } from '../api/route.ts';
 import { optional, required, string } from '../api/schema.ts';
 import type { Link } from './links.ts';
-import { linkAt, type OpenLink, openLink } from './sharing.ts';
+import { itemBelow, linkAt, type OpenLink, openLink } from './sharing.ts';
 import { linkAddressIn } from './url.ts';
 
 /** GetSharedLinkMetadataArg. `path` names an item inside a linked folder. */
@@ -35,12 +35,13 @@ export async function accessLink(
   { url, path = '', link_password: password }: LinkArgument,
 ): Promise<AccessedLink> {
   const address = linkAddressIn(url);
-  const below = path.split('/').filter(Boolean);
-  const opened = address && (await openLink(call, { ...address, below: [...address.below, ...below] }));
-  if (!opened || typeof opened === 'string') throw refused(failure('shared_link_not_found'));
-  const isOwner = opened.account.id === call.caller?.account.id;
-  if (!isOwner && !(await mayOpen(call, opened.link, password)))
+  const linked = address && (await openLink(call, address));
+  if (!linked || typeof linked === 'string') throw refused(failure('shared_link_not_found'));
+  const isOwner = linked.account.id === call.caller?.account.id;
+  if (!isOwner && !(await mayOpen(call, linked.link, password)))
     throw refused(failure('shared_link_access_denied'));
+  const opened = await itemBelow(call, linked, [...address.below, ...path.split('/').filter(Boolean)]);
+  if (!opened) throw refused(failure('shared_link_not_found'));
   return { ...opened, isOwner };
 }
 

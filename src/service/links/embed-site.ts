@@ -3,7 +3,7 @@ import { text } from '../api/answers.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { StorageError } from '../storage/storage.ts';
 import { filePageOf, folderPageOf, framePageUrl, linkPageUrl, viewOptions } from './pages.ts';
-import { openLink } from './sharing.ts';
+import { itemBelow, openLink } from './sharing.ts';
 import { linkAddressIn, rootFrom } from './url.ts';
 import { EMBED_SCRIPT } from './web/embed-script.ts';
 import { filePage, folderPage, lockedFrame, messagePage } from './web/pages.ts';
@@ -61,14 +61,16 @@ const CLOSED = frame(
 async function frameAnswer(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   const { query, signal } = exchange;
   const address = linkAddressIn(query.get('link') ?? '');
-  const opened = address ? await openLink(deps, address) : 'not-found';
-  if (opened === 'expired') return EXPIRED;
-  if (opened === 'not-found' || !address) return NOT_FOUND;
-  if (opened.link.visibility === 'no_one') return CLOSED;
+  const linked = address ? await openLink(deps, address) : 'not-found';
+  if (linked === 'expired') return EXPIRED;
+  if (linked === 'not-found' || !address) return NOT_FOUND;
+  if (linked.link.visibility === 'no_one') return CLOSED;
   const options = viewOptions(query);
   const base = rootFrom(exchange);
-  if (opened.link.passwordHash)
-    return frame(403, lockedFrame(linkPageUrl(opened, base)(address.below, options.view)));
+  if (linked.link.passwordHash)
+    return frame(403, lockedFrame(linkPageUrl(linked, base)(address.below, options.view)));
+  const opened = await itemBelow(deps, linked, address.below);
+  if (!opened) return NOT_FOUND;
   const pageUrl = framePageUrl(opened, options, { base, webUrl: deps.webUrl() });
   const look = { opened, address, options, pageUrl, base, place: 'frame' } as const;
   const { item } = opened;

@@ -19,16 +19,33 @@ export interface OpenLink {
 
 export type ClosedLink = 'not-found' | 'expired';
 
-/** Returns the link at this URL with its current item. Does not check whether the caller may see it. */
+/**
+ * Returns the link at this URL with its linked item. Does not check whether the caller may see it, and does not look below
+ * that item: `itemBelow` does, for callers that may.
+ */
 export async function openLink(deps: ServiceDeps, address: LinkAddress): Promise<OpenLink | ClosedLink> {
   const link = await linkAt(deps, address);
   if (!link) return 'not-found';
   if (isExpired(link, deps.clock.now())) return 'expired';
   const account = await ownerOf(deps, link);
-  if (!account) return 'not-found';
-  const inside = addressBelow(link, address.below);
-  const item = inside === undefined ? undefined : await itemOf(deps, account, inside);
+  const item = account && (await itemOf(deps, account, link.itemId));
   return item ? { link, account, item } : 'not-found';
+}
+
+/** Returns an open link with the item at `names` below its linked item; `undefined` if there is none. */
+export async function itemBelow(
+  deps: ServiceDeps,
+  opened: OpenLink,
+  names: readonly string[],
+): Promise<OpenLink | undefined> {
+  if (names.length === 0) return opened;
+  const { link, account } = opened;
+  // A folder's link opens the folder's own content and nothing outside of it.
+  const leadsOut = names.some((name) => name === '' || name === '.' || name === '..' || name.includes('/'));
+  if (leadsOut || link.itemKind !== 'folder') return undefined;
+  // From the linked item's id on, because another folder could take its path in between.
+  const item = await itemOf(deps, account, `${link.itemId}/${names.join('/')}`);
+  return item && { link, account, item };
 }
 
 /** Returns the account of a link or reference with its paths in its root; `undefined` if it was removed meanwhile. */
@@ -71,17 +88,6 @@ export async function itemsOf(
     if (outcome.refusal.kind === 'lookup') return undefined;
     throw outcome;
   });
-}
-
-/**
- * Returns the address of an item inside a link, or `undefined` if the link has none there. It begins with the linked
- * item's id, so that one lookup finds both: otherwise another folder could take the path in between.
- */
-function addressBelow({ itemId, itemKind }: Link, names: readonly string[]): string | undefined {
-  if (names.length === 0) return itemId;
-  // A folder's link opens the folder's own content and nothing outside of it.
-  const leadsOut = names.some((name) => name === '' || name === '.' || name === '..' || name.includes('/'));
-  return leadsOut || itemKind !== 'folder' ? undefined : `${itemId}/${names.join('/')}`;
 }
 
 /** Returns SharedLinkMetadata. Only the owner sees the item's path. */

@@ -14,7 +14,7 @@ import { linkBytes } from './bytes.ts';
 import type { Link } from './links.ts';
 import { filePageOf, folderPageOf, linkPageUrl, viewOptions } from './pages.ts';
 import type { LinkPasswords } from './password.ts';
-import { type OpenLink, openLink } from './sharing.ts';
+import { itemBelow, type OpenLink, openLink } from './sharing.ts';
 import { type LinkAddress, parseLinkAddress, rootFrom, webPath } from './url.ts';
 import { filePage, folderPage, messagePage, passwordPage } from './web/pages.ts';
 import { LINK_PAGE_POLICY } from './web/shell.ts';
@@ -35,14 +35,17 @@ export async function answerLink(exchange: Exchange, deps: ServiceDeps): Promise
 
 async function answerOpen(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   const address = parseLinkAddress(exchange.path, exchange.query);
-  const opened = address ? await openLink(deps, address) : 'not-found';
-  if (opened === 'expired') return page(410, messagePage('This link has expired', 'Ask for a new one.'));
-  if (opened === 'not-found' || !address) return page(404, NOT_FOUND);
-  if (opened.link.visibility === 'no_one')
+  const linked = address ? await openLink(deps, address) : 'not-found';
+  if (linked === 'expired') return page(410, messagePage('This link has expired', 'Ask for a new one.'));
+  if (linked === 'not-found' || !address) return page(404, NOT_FOUND);
+  const { link } = linked;
+  if (link.visibility === 'no_one')
     return page(403, messagePage('This link is closed', 'Its owner has closed it to everybody.'));
   const { method } = exchange.request;
-  if (opened.link.passwordHash && !hasPass(exchange, opened.link, deps.linkPasswords))
-    return method === 'POST' ? await tryPassword(exchange, opened.link, deps) : page(403, passwordPage());
+  if (link.passwordHash && !hasPass(exchange, link, deps.linkPasswords))
+    return method === 'POST' ? await tryPassword(exchange, link, deps) : page(403, passwordPage());
+  const opened = await itemBelow(deps, linked, address.below);
+  if (!opened) return page(404, NOT_FOUND);
   if (method === 'POST') return seeOther(exchange);
   if (method !== 'GET' && method !== 'HEAD')
     return page(405, messagePage('Not like this', 'Open links with GET.'), {
