@@ -92,10 +92,16 @@ async function dropRowsOfNothing(
 ): Promise<void> {
   for (let after = 0; !closing.aborted; ) {
     const some = await rows.all(after, STEP_ROWS);
-    for (const row of some) {
-      const account = await accounts.find(row.accountId);
+    for (const accountId of new Set(some.map((row) => row.accountId))) {
+      const account = await accounts.find(accountId);
       // An account that was removed meanwhile has no rows left.
-      if (account && !(await storage.isKnown(inRoot(account).namespace, row.itemId))) await rows.forget(row);
+      if (!account) continue;
+      const theirs = some.filter((row) => row.accountId === accountId);
+      const known = await storage.known(
+        inRoot(account).namespace,
+        theirs.map(({ itemId }) => itemId),
+      );
+      for (const row of theirs) if (!known.has(row.itemId)) await rows.forget(row);
     }
     const last = some.at(-1);
     if (!last || some.length < STEP_ROWS) return;
