@@ -26,10 +26,10 @@ const ON_POSTGRES = [
   'test/service/{accounts,arguments,jobs,links,model,oauth,sdk,sessions}/**/*.test.ts',
 ];
 
-/** Those among them that look into the data directory, have no service, or have a PostgreSQL of their own. */
+/** Those among them that look into the data directory, are of a gateway's service, have none, or a PostgreSQL of their own. */
 const NOT_ON_POSTGRES = [
   'test/service/{abandoned-search,bucket,check,connections,directory-postgres,housekeeping,postgres,save-url-network,service-copy*,several-services,upgrade}.test.ts',
-  'test/service/accounts/{account-removal,admin-commands,administration,guesses}.test.ts',
+  'test/service/accounts/{account-removal,admin-commands,administration,drives,guesses}.test.ts',
   'test/service/jobs/results.test.ts',
   'test/service/links/temporary-links.test.ts',
   'test/service/oauth/{signed-in,tokens}.test.ts',

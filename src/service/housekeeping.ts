@@ -2,6 +2,7 @@ import { setImmediate as otherCalls } from 'node:timers/promises';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Accounts, inRoot } from './accounts/accounts.ts';
+import { firstItems } from './accounts/homes.ts';
 import type { Tokens } from './accounts/tokens.ts';
 import type { GuessRows } from './directory/guess-rows.ts';
 import type { ItemRows } from './directory/item-rows.ts';
@@ -61,20 +62,25 @@ async function tidy(deps: HousekeepingDeps, closing: AbortSignal): Promise<void>
 /** Deletes the files of removed accounts for good, with their history. */
 async function clearHomes({ accounts, storage, log }: HousekeepingDeps, closing: AbortSignal): Promise<void> {
   for (const namespace of await accounts.abandonedHomes()) {
+    if (closing.aborted) return;
     // An account that was never used has no namespace yet. A quota of 0 keeps new files out.
     await storage.createNamespace(namespace, 0);
-    const owner = { namespace, account: '', app: '' };
-    const scope = { path: '', recursive: false, includeDeleted: true };
-    for (;;) {
-      const { entries } = await storage.list(owner, scope, STEP_ROWS);
-      for (const { pathDisplay } of entries) {
-        if (closing.aborted) return;
-        await storage.removeForever(namespace, pathDisplay, undefined);
-      }
-      if (entries.length === 0) break;
-    }
+    // The next round continues.
+    if (!(await clearHome(namespace, storage, closing))) continue;
     await accounts.forgetHome(namespace);
     log.info('the files of a removed account are deleted', { namespace });
+  }
+}
+
+/** Deletes the items of a home for good. Returns whether none is left. */
+async function clearHome(namespace: string, storage: Storage, closing: AbortSignal): Promise<boolean> {
+  for (;;) {
+    const { entries, hasMore } = await firstItems(storage, namespace, STEP_ROWS);
+    if (entries.length === 0) return !hasMore;
+    for (const { pathDisplay } of entries) {
+      if (closing.aborted) return false;
+      await storage.removeForever(namespace, pathDisplay, undefined);
+    }
   }
 }
 
@@ -86,10 +92,16 @@ async function dropRowsOfNothing(
 ): Promise<void> {
   for (let after = 0; !closing.aborted; ) {
     const some = await rows.all(after, STEP_ROWS);
-    for (const row of some) {
-      const account = await accounts.find(row.accountId);
+    for (const accountId of new Set(some.map((row) => row.accountId))) {
+      const account = await accounts.find(accountId);
       // An account that was removed meanwhile has no rows left.
-      if (account && !(await storage.isKnown(inRoot(account).namespace, row.itemId))) await rows.forget(row);
+      if (!account) continue;
+      const theirs = some.filter((row) => row.accountId === accountId);
+      const known = await storage.known(
+        inRoot(account).namespace,
+        theirs.map(({ itemId }) => itemId),
+      );
+      for (const row of theirs) if (!known.has(row.itemId)) await rows.forget(row);
     }
     const last = some.at(-1);
     if (!last || some.length < STEP_ROWS) return;

@@ -1,13 +1,19 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
+import { openPool } from '../../src/service/postgres/connect.ts';
+import { silentLog } from '../../src/util/log.ts';
 import { makeFolder } from '../../src/util/make-folder.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, expectSoon } from '../support/eventually.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { download, put, rpc, send, sharedLink, upload } from '../support/service-client.ts';
+
+/** Accounts with a link. */
+const ACCOUNTS = 5;
 
 let postgres: TestPostgres;
 
@@ -124,4 +130,53 @@ test('without its database a service answers 503 with Retry-After, and never tha
     expect(answer.status).toBe(503);
     expect(answer.headers.get('retry-after')).toBe('5');
   }
+});
+
+test('housekeeping removes the links of items that are gone, and loads the metadata of no account for that', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'davgate-shared-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const [metadata, clock] = [await postgres.newDatabase(), new ManualClock()];
+  const start = async () => {
+    const service = await startTestService({ metadata, blocks: { folder }, clock });
+    onTestFinished(() => service.close());
+    return service;
+  };
+  const pool = openPool(metadata, silentLog);
+  onTestFinished(() => pool.end());
+  const countOf = async (table: string) =>
+    (await pool.query<{ count: number }>(`SELECT count(*) FROM davgate.${table}`)).rows[0]?.count;
+
+  const one = await start();
+  const tokens: string[] = [];
+  for (let index = 0; index < ACCOUNTS; index++) {
+    const person = {
+      email: `u${index}@example.org`,
+      givenName: 'U',
+      surname: 'U',
+      mayDeletePermanently: true,
+    };
+    const { id } = await one.service.addAccount(person);
+    tokens.push(await one.service.grant({ accountId: id, scopes: SCOPES }));
+  }
+  const theirs = tokens.map((token) => ({ ...one, token }));
+  for (const account of theirs) {
+    await put(account, '/shared', 'text');
+    await sharedLink(account, '/shared');
+  }
+  const last = theirs.at(-1);
+  if (!last) throw new Error('no accounts');
+  await put(last, '/gone', 'text');
+  await sharedLink(last, '/gone');
+  await rpc(last, 'files/permanently_delete', { path: '/gone' });
+  // A whole round of this process, after which the round of another one has no namespace to look through.
+  await clock.advance(60 * 60 * 1000);
+  await expectSoon(() => countOf('links')).toBe(ACCOUNTS);
+  expect(await countOf('namespace WHERE tidied_tick = 0')).toBe(0);
+  await rpc(last, 'files/permanently_delete', { path: '/shared' });
+  for (const table of ['removal', 'doomed']) await expectSoon(() => countOf(table)).toBe(0);
+  expect(await countOf('links')).toBe(ACCOUNTS);
+
+  const other = await start();
+  await expectSoon(() => countOf('links')).toBe(ACCOUNTS - 1);
+  expect(await readdir(join(other.dataDirectory, 'copies'))).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import type { InnerNamespace } from '../storage/inner-namespaces.ts';
-import { type Storage, StorageError } from '../storage/storage.ts';
+import { type Storage, StorageError, type StoredPage } from '../storage/storage.ts';
 import type { Account, Accounts } from './accounts.ts';
 
 /**
@@ -48,14 +48,27 @@ async function makeFolder(storage: Storage, namespace: string, path: string): Pr
   }
 }
 
+/**
+ * Returns the first items of a home, also deleted ones. A page without items that has more is one of a storage that is too
+ * busy to clear away what was removed.
+ */
+export async function firstItems(storage: Storage, namespace: string, limit: number): Promise<StoredPage> {
+  const owner = { namespace, account: '', app: '' };
+  const scope = { path: '', recursive: false, includeDeleted: true };
+  const page = await storage.list(owner, scope, limit);
+  if (page.entries.length > 0 || !page.hasMore) return page;
+  // The page has examined removed items only, whose rows this clears away.
+  await storage.tidy();
+  return await storage.list(owner, scope, limit);
+}
+
 /** Returns the facts about accounts' homes that drives need, and the operation that creates their roots. */
 export function homesOfDrives(storage: Storage, withHome: (account: Account) => Promise<Account>) {
   return {
     async isEmpty(account: Account): Promise<boolean> {
-      const { id, namespace } = await withHome(account);
-      const owner = { namespace, account: id, app: '' };
-      const scope = { path: '', recursive: false, includeDeleted: true };
-      return (await storage.list(owner, scope, 1)).entries.length === 0;
+      const { namespace } = await withHome(account);
+      const { entries, hasMore } = await firstItems(storage, namespace, 1);
+      return entries.length === 0 && !hasMore;
     },
     makeFolder: async (account: Account, path: string) =>
       await makeFolder(storage, (await withHome(account)).namespace, path),

@@ -118,7 +118,7 @@ type Reading =
   | 'stat'
   | 'statAll'
   | 'statWithFolders'
-  | 'isKnown'
+  | 'known'
   | 'countNamed'
   | 'countBelow'
   | 'findNames'
@@ -147,7 +147,7 @@ function reading(storage: Storage, at: (namespace: string) => Promise<View>): Pi
       const [item, ...folders] = await storage.statWithFolders(view.outer, view.pathDown(address));
       return [view.up(item), ...view.below(folders)];
     },
-    isKnown: async (namespace, id) => await storage.isKnown((await at(namespace)).outer, id),
+    known: async (namespace, ids) => await storage.known((await at(namespace)).outer, ids),
     countNamed: async (namespace, ...rest) => await storage.countNamed((await at(namespace)).outer, ...rest),
     async countBelow(namespace, scope, max) {
       const view = await at(namespace);

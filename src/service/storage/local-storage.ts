@@ -68,7 +68,10 @@ export function localStorage(parts: Parts): Storage {
       itemAt(store, numberFor(namespace), address, includeDeleted),
     statAll: async (namespace, addresses) => itemsAt(store, numberFor(namespace), addresses),
     statWithFolders: async (namespace, address) => itemWithFolders(store, numberFor(namespace), address),
-    isKnown: async (namespace, id) => store.tree.isKnown(numberFor(namespace), id),
+    known: async (namespace, ids) => {
+      const ns = numberFor(namespace);
+      return new Set(ids.filter((id) => store.tree.isKnown(ns, id)));
+    },
     revisions: async (namespace, address, options) =>
       revisionsOf(store, numberFor(namespace), address, options),
 

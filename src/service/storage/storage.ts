@@ -198,8 +198,11 @@ export interface Storage {
   statAll(namespace: string, addresses: readonly string[]): Promise<readonly Outcome<Stored>[]>;
   /** Returns an existing item and the folders above it, the nearest first, as they are at one moment. */
   statWithFolders(namespace: string, address: string): Promise<readonly [Stored, ...StoredFolder[]]>;
-  /** Returns whether an item with this `id:…` exists or can be restored. */
-  isKnown(namespace: string, id: string): Promise<boolean>;
+  /**
+   * Returns those of the `id:…` whose items exist or can be restored, and perhaps some whose items have been removed for good
+   * and are being cleared away.
+   */
+  known(namespace: string, ids: readonly string[]): Promise<ReadonlySet<string>>;
   /** Returns the number of live or deleted items that a search by a word examines, at most `max`. */
   countNamed(
     namespace: string,

@@ -1,11 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { checkService } from '../../../src/service/admin/check.ts';
+import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { runAdmin } from '../../support/admin.ts';
 import { pseudoRandomBytes } from '../../support/bytes.ts';
 import { addApp, addPerson, besideService, FormBrowser, tokenByConsent } from '../../support/consent.ts';
 import { eventually } from '../../support/eventually.ts';
+import { finished } from '../../support/jobs.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { put, rpc, send } from '../../support/service-client.ts';
@@ -93,6 +95,33 @@ test('account remove continues after a restart, and a new account of the same ad
   const damages: string[] = [];
   for await (const { text } of checkService(service, () => undefined)) damages.push(text);
   expect(damages).toEqual([]);
+});
+
+test('account remove deletes all files of a home with more items than are cleared away at once', async () => {
+  await service.service.close();
+  const { dataDirectory } = service;
+  const slow = await startTestService({ clock, dataDirectory, steps: { removedRowsMax: 1 } });
+  const theirsThere = { ...slow, token: theirs.token };
+  const makeFolders = async (count: number, start: string) => {
+    const paths = Array.from({ length: count }, (_, index) => start + index);
+    await finished(theirsThere, 'create_folder_batch', { paths, force_async: true });
+  };
+  // The rows of the large folder are cleared away first and one by one, so that those of the others stay meanwhile.
+  await makeFolders(2_500, '/a/');
+  await makeFolders(1_200, '/b');
+  await remove('--delete-files');
+  await eventually(async () => {
+    await clock.advance(HOUR_MS);
+    expect(await homesLeft()).toBe(0);
+  });
+  await slow.close();
+  const database = new Sqlite(join(dataDirectory, 'storage.sqlite'), { readonly: true });
+  onTestFinished(() => void database.close());
+  const left = database.prepare(
+    `SELECT path FROM entry WHERE parent = '/'
+     AND NOT EXISTS (SELECT 1 FROM removal WHERE removal.ns = entry.ns AND key = parent || name_key)`,
+  );
+  expect(left.pluck().all()).toEqual([]);
 });
 
 test('account remove without --delete-files is refused and removes nothing', async () => {

@@ -304,6 +304,24 @@ export async function markOf(on: Queries, ns: number, version: number): Promise<
   return row?.mark;
 }
 
+/** Returns those of the ids that rows of live, deleted or former files and folders of the namespace called `name` have. */
+export async function knownIds(
+  on: Queries,
+  name: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await rowsOf<{ id: string }>(
+    on,
+    `WITH home AS (SELECT id AS ns FROM davgate.namespace WHERE name = $1)
+     SELECT id FROM home JOIN davgate.entry USING (ns) WHERE id = ANY ($2)
+     UNION SELECT id FROM home JOIN davgate.deletion USING (ns) WHERE id = ANY ($2) AND forgotten = 0
+     UNION SELECT id FROM home JOIN davgate.revision USING (ns) WHERE id = ANY ($2)`,
+    name,
+    ids,
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Returns the bytes of a small block, even if it is no longer needed since a short while. */
 export async function smallBytes(on: Queries, ns: number, hash: Buffer): Promise<Buffer | undefined> {
   const row = await findRow<{ bytes: Buffer }>(

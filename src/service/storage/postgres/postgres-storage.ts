@@ -21,7 +21,7 @@ import type { ArrivingFolder } from './arriving-folder.ts';
 import { collectBlocks, forgetOld, keptMsOf, takeLease } from './collector.ts';
 import { whileConnectionsFail } from './connections.ts';
 import { MIGRATIONS } from './migrations.ts';
-import { noteTidied, putNamespace, unfinished } from './namespace-rows.ts';
+import { knownIds, noteTidied, putNamespace, unfinished } from './namespace-rows.ts';
 import { Namespaces } from './namespaces.ts';
 import { followOthers, tellOthers } from './notifications.ts';
 import type { OpenNamespace } from './open-namespace.ts';
@@ -123,7 +123,8 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     stat: at(({ storage }, ...call) => storage.stat(...call)),
     statAll: at(({ storage }, ...call) => storage.statAll(...call)),
     statWithFolders: at(({ storage }, ...call) => storage.statWithFolders(...call)),
-    isKnown: at(({ storage }, ...call) => storage.isKnown(...call)),
+    // Housekeeping asks for all namespaces, most of which have no copy here.
+    known: (namespace, ids) => whileConnectionsFail(clock, () => knownIds(pool, namespace, ids)),
     countNamed: at(({ storage }, ...call) => storage.countNamed(...call)),
     countBelow: at(({ storage }, ...call) => storage.countBelow(...call)),
     findNames: (namespace, ...rest) =>
