@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { driveInBrowser } from '../support/drive-page.ts';
 import { combinations } from '../support/effort.ts';
 import { expectSoon } from '../support/eventually.ts';
+import { Gate } from '../support/gate.ts';
 import { PASSWORD } from '../support/program.ts';
 
 // Signing in to the web application, and out again.
@@ -181,6 +182,25 @@ test('a page whose session was replaced in another window goes on without asking
   await drive.dialog().getByLabel('Name of the new folder').fill('made');
   await page().keyboard.press('Enter');
   await expectSoon(() => drive.names()).toEqual(['made']);
+});
+
+test('a page whose session ended before it knew the drive knows it after the next sign-in', async () => {
+  const gate = new Gate();
+  await page().route('**/.davgate/api/drive', async (route) => {
+    await gate.pass();
+    await route.continue();
+  });
+  await page().goto(drive.addressOf(''));
+  await gate.reached;
+  await endSession();
+  gate.open();
+  await page().getByText('This folder is empty.').waitFor();
+  expect(await page().getByText('Signed in as').count()).toBe(0);
+  // What makes the page list the folder again.
+  await page().evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+  await again().getByLabel('User name').fill(drive.program.user);
+  await signInAgain();
+  await page().getByText('Signed in as tester').waitFor();
 });
 
 test('a download of an archive after the session has ended begins once the user has signed in again', async () => {
