@@ -9,7 +9,7 @@ export interface ZipEntry {
   readonly modifiedMs: number;
   /** 0 for a folder. */
   readonly sizeBytes: number;
-  /** Exactly `sizeBytes`. */
+  /** Exactly `sizeBytes`. Each chunk is used only until the next one is requested. */
   readonly bytes: () => AsyncIterable<Uint8Array>;
 }
 
@@ -55,6 +55,9 @@ export async function* zipBytes(entries: readonly ZipEntry[]): AsyncGenerator<Ui
 const BLOCK_MAX_BYTES = 65_535;
 const BLOCK_HEADER_BYTES = 5;
 
+/** Stored blocks that are yielded together: few, because each is a copy, and many, because each is a write. */
+const BLOCKS_AT_ONCE = 8;
+
 function packedBytes({ sizeBytes }: ZipEntry): number {
   return sizeBytes + BLOCK_HEADER_BYTES * Math.ceil(sizeBytes / BLOCK_MAX_BYTES);
 }
@@ -76,9 +79,13 @@ async function* storedBlocks(entry: ZipEntry, sum: { crc: number }): AsyncGenera
   for await (const chunk of entry.bytes()) {
     if (chunk.length > leftBytes) throw wrongSize(entry);
     sum.crc = crc32(chunk, sum.crc);
-    const parts: Uint8Array[] = [];
+    let parts: Uint8Array[] = [];
     for (let taken = 0; taken < chunk.length; ) {
       if (leftInBlock === 0) {
+        if (parts.length >= 2 * BLOCKS_AT_ONCE) {
+          yield Buffer.concat(parts);
+          parts = [];
+        }
         leftInBlock = Math.min(leftBytes, BLOCK_MAX_BYTES);
         parts.push(blockHeader(leftInBlock, leftInBlock === leftBytes));
       }

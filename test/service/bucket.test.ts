@@ -3,7 +3,7 @@ import type { LogFields } from '../../src/util/log.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { startMemoryBucket } from '../support/memory-bucket.ts';
 import { startTestService } from '../support/service.ts';
-import { download, put, upload } from '../support/service-client.ts';
+import { download, put, sharedLink, upload } from '../support/service-client.ts';
 
 test('while the bucket of the contents fails, uploads and downloads answer 503 with Retry-After, the log says why, and names can be read', async () => {
   const bucket = await startMemoryBucket();
@@ -28,4 +28,19 @@ test('while the bucket of the contents fails, uploads and downloads answer 503 w
   ]);
   bucket.fault = () => undefined;
   expect((await download(service, '/a')).text === content).toBe(true);
+});
+
+test('HEAD of a shared link answers the length and type without a request to the bucket of the contents', async () => {
+  const bucket = await startMemoryBucket();
+  onTestFinished(() => bucket.close());
+  const service = await startTestService({ blocks: bucket.access });
+  onTestFinished(() => service.close());
+  await put(service, '/a.txt', 'a'.repeat(100_000));
+  const link = (await sharedLink(service, '/a.txt')).replace('dl=0', 'raw=1');
+  const requests = bucket.requests.length;
+  const { status, headers } = await fetch(link, { method: 'HEAD' });
+  expect([status, headers.get('content-length')]).toEqual([200, '100000']);
+  expect(headers.get('content-type')).toMatch('text/plain');
+  expect(bucket.requests.slice(requests)).toEqual([]);
+  expect(await (await fetch(link)).text()).toBe('a'.repeat(100_000));
 });

@@ -36,7 +36,7 @@ export async function folderZip(
   const paths = archivePaths(
     all.map((item) => folder.name + item.pathDisplay.slice(folder.pathDisplay.length)),
   );
-  const read = (file: StoredFile) => storage.read(namespace, file, undefined);
+  const read = (file: StoredFile) => storage.read(namespace, file, undefined, { lent: true });
   const entries = all.map((item, index) => zipEntry(item, paths[index] ?? '', nowMs, read));
   return { folder, sizeBytes: zipSizeBytes(entries), bytes: zipBytes(entries) };
 }

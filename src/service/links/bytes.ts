@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Answer } from '../../http/exchange.ts';
 import { fileNameOf } from '../../util/content-disposition.ts';
 import { type ReadableFile, withFirstChunk } from '../content/file-content.ts';
@@ -12,7 +12,7 @@ import { inlineType, realType } from './content-type.ts';
  * not guess another type.
  */
 export async function linkBytes(
-  request: IncomingHttpHeaders,
+  { method, headers: asked }: Pick<IncomingMessage, 'method' | 'headers'>,
   { storage }: ServiceDeps,
   { namespace, file }: ReadableFile,
   as: 'attachment' | 'inline' | 'typed',
@@ -32,12 +32,13 @@ export async function linkBytes(
     etag,
     'last-modified': new Date(file.serverModifiedMs).toUTCString(),
   };
-  if (namesRev(request['if-none-match'], file.rev)) return { status: 304, headers, body: undefined };
-  const mayRange = request['if-range'] === undefined || request['if-range'] === etag;
-  const range = mayRange ? singleRange(request.range, file.sizeBytes) : undefined;
+  if (namesRev(asked['if-none-match'], file.rev)) return { status: 304, headers, body: undefined };
+  const mayRange = asked['if-range'] === undefined || asked['if-range'] === etag;
+  const range = mayRange ? singleRange(asked.range, file.sizeBytes) : undefined;
   if (range === 'unsatisfiable')
     return { status: 416, headers: { ...headers, 'content-range': `bytes */${file.sizeBytes}` }, body: '' };
-  const bytes = await withFirstChunk(storage.read(namespace, file, range));
+  const content = storage.read(namespace, file, range, { lent: true });
+  const bytes = method === 'HEAD' ? content : await withFirstChunk(content);
   if (!range) return { status: 200, headers, body: { sizeBytes: file.sizeBytes, bytes } };
   return {
     status: 206,

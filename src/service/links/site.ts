@@ -88,7 +88,7 @@ async function show(
   if (!wantsBytes) return page(200, filePage(await filePageOf(deps, look, item, exchange.signal)));
   if (wantsDownload && !link.allowDownload) return page(403, NO_DOWNLOADS);
   const as = wantsDownload ? 'attachment' : 'inline';
-  return await linkBytes(exchange.request.headers, deps, shared, as);
+  return await linkBytes(exchange.request, deps, shared, as);
 }
 
 const NO_DOWNLOADS = messagePage('No downloads', 'The owner of this link does not allow them.');

@@ -80,8 +80,7 @@ async function download(exchange: Exchange, deps: ServiceDeps, target: DownloadT
   if (namespace === undefined) return text(404, NO_LINK);
   try {
     const file = await deps.storage.stat(namespace, `rev:${target.rev}`, false);
-    if (file.kind === 'file')
-      return await linkBytes(exchange.request.headers, deps, { namespace, file }, 'typed');
+    if (file.kind === 'file') return await linkBytes(exchange.request, deps, { namespace, file }, 'typed');
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
   }
