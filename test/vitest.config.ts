@@ -29,7 +29,7 @@ const ON_POSTGRES = [
 
 /** Those among them that look into the data directory, are of a gateway's service, have none, or a PostgreSQL of their own. */
 const NOT_ON_POSTGRES = [
-'test/service/{abandoned-search,bucket,check,connections,directory-postgres,housekeeping,postgres,save-url-network,service-copy*,several-services,unread-downloads,upgrade}.test.ts',
+  'test/service/{abandoned-search,bucket,check,connections,directory-postgres,housekeeping,postgres,save-url-network,service-copy*,several-services,unread-downloads,upgrade}.test.ts',
   'test/service/accounts/{account-removal,admin-commands,administration,drives,guesses}.test.ts',
   'test/service/jobs/results.test.ts',
   'test/service/links/temporary-links.test.ts',
