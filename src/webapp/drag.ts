@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { How } from './operations.ts';
 
-/** How items are marked while they are dragged within the page. */
-const DRAGGED_TYPE = 'application/x-davgate-items';
+/** How items are marked while they are dragged within the page. Another window of the drive has another mark. */
+const DRAGGED_TYPE = `application/x-davgate-items-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
 
 /** Begins to drag the selected items. */
 export function startDrag(data: DataTransfer): void {

@@ -188,10 +188,13 @@ export class Sender {
     return isStored;
   }
 
-  /** An upload that the drive has refused, or that was forgotten, is over; another try begins a new one. */
+  /**
+   * An upload that the drive has refused, or that was forgotten, is over; another try begins a new one. A link that has ended
+   * answers 404 to that, too.
+   */
   #failed(job: Job, status: number): SendFailure {
     if (status !== 0 && status !== 416) job.upload = undefined;
-    return new SendFailure(status);
+    return new SendFailure(status === 404 ? 0 : status);
   }
 
   get #headers(): Readonly<Record<string, string>> {
