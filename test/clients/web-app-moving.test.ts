@@ -39,6 +39,30 @@ test('a file that is dragged onto a folder with Ctrl is copied', async () => {
   expect(await drive.textOf('a.txt')).toBe('a.txt');
 });
 
+test('what a page of another window drags onto a folder moves nothing of this page', async () => {
+  await drive.dav('MKCOL', 'target/');
+  await drive.put('a.txt');
+  await drive.open();
+  await drive.check('a.txt');
+  const sent: string[] = [];
+  page().on('request', (request) => sent.push(request.method()));
+  for (const type of ['application/x-davgate-items', 'application/x-davgate-items-1-2']) {
+    const dataTransfer = await page().evaluateHandle(`(() => {
+      const data = new DataTransfer();
+      data.setData('${type}', '');
+      return data;
+    })()`);
+    for (const event of ['dragover', 'drop'])
+      await drive.item('target').dispatchEvent(event, { dataTransfer });
+  }
+  await page().keyboard.press('Escape');
+  await drive.press('New folder');
+  await drive.dialog().getByLabel('Name of the new folder').fill('made');
+  await page().keyboard.press('Enter');
+  await expectSoon(() => drive.names()).toEqual(['made', 'target', 'a.txt']);
+  expect(sent).not.toContain('MOVE');
+});
+
 test('a file that is dragged onto a folder above it, beside the name of this one, moves up', async () => {
   await drive.dav('MKCOL', 'inner/');
   await drive.put('inner/a.txt', 'up');
