@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as otherCalls } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
@@ -32,13 +31,6 @@ async function revisions(pool: Pool): Promise<number> {
 async function blocksIn({ folder }: SharedPlace): Promise<readonly string[]> {
   const [tag = ''] = await readdir(folder);
   return await readdir(join(folder, tag, 'blocks'));
-}
-
-/** Returns the path of the only block of a place. */
-async function onlyBlock(place: SharedPlace): Promise<string> {
-  const [tag = ''] = await readdir(place.folder);
-  const [name = 'none'] = await blocksIn(place);
-  return join(place.folder, tag, 'blocks', name);
 }
 
 test('what one storage acknowledges, the other shows at once: 100 writes and removals in turn', async () => {
@@ -360,45 +352,6 @@ test('a large move that another storage takes for abandoned begins again, and is
     expect(entries.every(({ pathLower }) => /^\/to(\/|$)/.test(pathLower))).toBe(true);
   }
 });
-
-test.each([
-  ['changed', (file: string) => writeFile(file, Buffer.alloc(100_000))],
-  ['missing', (file: string) => rm(file)],
-])(
-  'a block that is %s, as one storage finds, is repaired by an upload of the same bytes at the other',
-  async (_, damage) => {
-    const { one, other, place } = await two();
-    const bytes = randomBytes(100_000);
-    const file = await put(one, '/a', bytes);
-    await textAt(other, '/a');
-    await damage(await onlyBlock(place));
-    expect(await refusal(textAt(one, '/a'))).toMatch(/^block [0-9a-f]{64} is damaged/);
-    const copy = await put(other, '/b', bytes);
-    for (const storage of [one, other])
-      for (const its of [file, copy])
-        expect((await bytesOf(storage.read(HOME, its, undefined))).equals(bytes)).toBe(true);
-  },
-);
-
-test.each([
-  ['changed', `'smell'`],
-  ['missing', 'NULL'],
-])(
-  'a small block that is %s is repaired by an upload of the same bytes, to the same path or another',
-  async (_, value) => {
-    const place = await newPlace();
-    const { storage: one, pool } = await openedShared(place);
-    const { storage: other } = await openedShared(place);
-    const file = await put(one, '/a', 'small');
-    for (const path of ['/a', '/b', '/b']) {
-      await pool.query(`UPDATE davgate.block SET bytes = ${value}`);
-      expect(await refusal(textAt(one, '/a'))).toMatch(/^block [0-9a-f]{64} is damaged/);
-      await put(other, path, 'small');
-      expect(await textAt(other, path)).toBe('small');
-      expect((await bytesOf(one.read(HOME, file, undefined))).toString()).toBe('small');
-    }
-  },
-);
 
 test('blocks of another service in the same folder stay, and each service finds its own', async () => {
   const place = await newPlace();
