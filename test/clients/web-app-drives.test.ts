@@ -41,14 +41,14 @@ test('a deletion in a drive that keeps deleted files can be undone, although ano
   await deleteFile('work/', 'a.txt', 'You can undo this');
   await drive.press('Undo');
   await expectSoon(async () => (await fetch(addressOf('work/a.txt'), { headers })).text()).toBe('a.txt');
-  expect(await page().getByRole('button', { name: 'Trash' }).count()).toBe(1);
+  await expectSoon(() => page().getByRole('button', { name: 'Trash' }).count()).toBe(1);
 });
 
 test('a deletion in a drive that deletes for good says so before, although another drive keeps deleted files', async () => {
   await deleteFile('home/', 'b.txt', 'It is deleted for good');
   await page().getByText('This folder is empty.').waitFor();
-  expect(
-    await page()
+  await expectSoon(() =>
+    page()
       .getByRole('button', { name: /^(Undo|Trash)$/ })
       .count(),
   ).toBe(0);

@@ -195,7 +195,7 @@ test('a page whose session ended before it knew the drive knows it after the nex
   await endSession();
   gate.open();
   await page().getByText('This folder is empty.').waitFor();
-  expect(await page().getByText('Signed in as').count()).toBe(0);
+  await expectSoon(() => page().getByText('Signed in as').count()).toBe(0);
   // What makes the page list the folder again.
   await page().evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
   await again().getByLabel('User name').fill(drive.program.user);
