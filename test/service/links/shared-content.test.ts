@@ -314,61 +314,6 @@ describe('files/list_folder with shared_link', () => {
   });
 });
 
-describe('folder links that are closed to the caller', () => {
-  const embedded = (url: string) => send(`${service.url}/embed?${new URLSearchParams({ link: url })}`, {});
-  const inside = (url: string, path: string) => url.replace('/h?', `/h${path}?`);
-  const call = (name: string, argument: object) => rpc(service, name, argument, { token: otherToken });
-  const thumbnailOf = (url: string, path: string) => ({
-    resource: { '.tag': 'link', url, path, password: 'wrong' },
-  });
-
-  /** Ways to ask for an item below a folder link. */
-  const WAYS: readonly (readonly [string, (url: string, path: string) => Promise<Answered>])[] = [
-    ['GET of the page', (url, path) => send(inside(url, path), {})],
-    ['GET of the bytes', (url, path) => send(inside(url, path).replace('dl=0', 'raw=1'), {})],
-    ['POST to the page', (url, path) => send(inside(url, path), { method: 'POST' })],
-    ['/embed', (url, path) => embedded(inside(url, path))],
-    ['get_shared_link_metadata', (url, path) => call('sharing/get_shared_link_metadata', { url, path })],
-    ['list_folder', (url, path) => call('files/list_folder', { path, shared_link: { url } })],
-    ['get_thumbnail_v2', (url, path) => call('files/get_thumbnail_v2', thumbnailOf(url, path))],
-  ];
-
-  /** Returns what an answer shows, with the path of its request replaced. */
-  const shown = (answered: Answered, path: string) =>
-    answered.json ? refusalIn(answered) : [answered.status, answered.text.replaceAll(path, '/NAME')];
-
-  test.each([
-    ['with a password', { require_password: true, link_password: 'right' }],
-    ['with audience no_one', { audience: 'no_one' }],
-  ])(
-    'a folder link %s answers the same for items that exist and that are missing below it',
-    async (title, settings) => {
-      await put(service, `/Secret ${title}/there/x.png`, 'text');
-      const { url } = await linkTo(`/Secret ${title}`, settings);
-      for (const [way, ask] of WAYS) {
-        const missing = await ask(url, '/gone');
-        expect([way, missing.status >= 400 && missing.status < 500]).toEqual([way, true]);
-        expect([way, shown(await ask(url, '/there'), '/there')]).toEqual([way, shown(missing, '/gone')]);
-      }
-    },
-  );
-
-  test('a folder link with a password answers 404 where nothing is when it has been opened, or is deleted', async () => {
-    const settings = { require_password: true, link_password: 'right' };
-    await put(service, '/Opened/there', 'text');
-    const { url } = await linkTo('/Opened', settings);
-    const body = new URLSearchParams({ password: 'right' });
-    const answered = await send(inside(url, '/gone'), { method: 'POST', body });
-    expect(answered.status).toBe(303);
-    const cookie = answered.headers.get('set-cookie')?.split(';')[0] ?? '';
-    const statusOf = async (path: string) => (await send(inside(url, path), { headers: { cookie } })).status;
-    expect([await statusOf('/there'), await statusOf('/gone')]).toEqual([200, 404]);
-    await rpc(service, 'files/delete_v2', { path: '/Opened' });
-    for (const path of ['', '/there'])
-      expect([path, (await send(inside(url, path), {})).status]).toEqual([path, 404]);
-  });
-});
-
 describe('check/app', () => {
   const check = (authorization: string) =>
     send(`${service.url}/2/check/app`, {
