@@ -41,22 +41,30 @@ interface HousekeepingDeps {
 export async function runHousekeeping(deps: HousekeepingDeps, closing: AbortSignal): Promise<void> {
   const { clock, log } = deps;
   while (!closing.aborted) {
-    await tidy(deps, closing).catch((error: unknown) => {
-      if (!closing.aborted) log.warn('housekeeping failed', { error: String(error) });
-    });
+    // One part that fails, for example on a full disk, does not keep the others from making room.
+    for (const part of partsOf(deps, closing))
+      await part().catch((error: unknown) => {
+        if (!closing.aborted) log.warn('housekeeping failed', { error: String(error) });
+      });
     await clock.sleep(PAUSE_MS, closing).catch(() => undefined);
   }
 }
 
-async function tidy(deps: HousekeepingDeps, closing: AbortSignal): Promise<void> {
-  const { storage, tokens, signedIn, guesses, jobRows, nodes, links, temporaryLinks, clock } = deps;
-  for (const old of [tokens, signedIn, guesses, jobRows, nodes, links, temporaryLinks]) {
-    while (!closing.aborted && (await old.forgetOld(clock.now(), STEP_ROWS)) === STEP_ROWS)
-      await otherCalls();
-  }
-  await clearHomes(deps, closing);
-  await storage.tidy();
-  for (const rows of deps.itemRows) await dropRowsOfNothing(rows, deps, closing);
+/** Returns what a round does, one after the other; what frees the most room is first. */
+function partsOf(deps: HousekeepingDeps, closing: AbortSignal): readonly (() => Promise<void>)[] {
+  const { storage, tokens, signedIn, guesses, jobRows, nodes, links, temporaryLinks, clock, itemRows } = deps;
+  const old = [tokens, signedIn, guesses, jobRows, nodes, links, temporaryLinks];
+  return [
+    () => clearHomes(deps, closing),
+    async () => {
+      if (!closing.aborted) await storage.tidy();
+    },
+    ...old.map((rows) => async () => {
+      while (!closing.aborted && (await rows.forgetOld(clock.now(), STEP_ROWS)) === STEP_ROWS)
+        await otherCalls();
+    }),
+    ...itemRows.map((rows) => () => dropRowsOfNothing(rows, deps, closing)),
+  ];
 }
 
 /** Deletes the files of removed accounts for good, with their history. */

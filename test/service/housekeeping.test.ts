@@ -99,6 +99,22 @@ test('housekeeping removes an expired upload session and an expired deletion tha
   );
 });
 
+test('a part of housekeeping that fails does not keep the others from removing what is not needed', async () => {
+  const database = new Sqlite(join(service.dataDirectory, 'accounts.sqlite'));
+  database.exec(
+    "CREATE TRIGGER refusal BEFORE DELETE ON access_tokens BEGIN SELECT RAISE(FAIL, 'full'); END",
+  );
+  database.close();
+  await refreshedToken(service);
+  const before = countOf('access_tokens');
+  // The token is old enough to go, and that fails, before the session is.
+  await clock.advance(40 * DAY_MS);
+  await upload(service, 'files/upload_session/start', {}, { body: pseudoRandomBytes(70_000, 1) });
+  await clock.advance(8 * DAY_MS);
+  await afterSomeRounds(async () => expect(await readdir(join(service.dataDirectory, 'blocks'))).toEqual([]));
+  expect(countOf('access_tokens')).toBe(before);
+});
+
 test('a service that closed with history to remove removes it after the next start', async () => {
   for (let file = 0; file < 50; file++) await put(service, `/${file}`, `${file}`);
   for (let file = 0; file < 50; file++) await rpc(service, 'files/delete_v2', { path: `/${file}` });
