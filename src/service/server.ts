@@ -224,7 +224,8 @@ async function startListeners(options: ServiceOptions, answer: AnswerAt): Promis
 function checkedPublicUrl(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isPublic = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !text.includes('@');
+  const isPublic =
+    url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username && !url.password;
   if (!isPublic)
     throw new Error(`${JSON.stringify(text)} is not a public URL; give one like https://files.example`);
   return url.href.replace(/\/+$/, '');

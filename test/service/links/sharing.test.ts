@@ -309,13 +309,17 @@ describe('sharing/get_shared_link_metadata', () => {
   });
 });
 
-test('shared links begin with publicUrl where it is set', async () => {
-  const other = await startTestService({ publicUrl: 'https://files.example/' });
+test.each([
+  'https://files.example/',
+  // A path may have the sign that separates a user from a host.
+  'https://files.example/ann@example.org',
+])('shared links begin with the publicUrl %s', async (publicUrl) => {
+  const other = await startTestService({ publicUrl });
   try {
     await put(other, '/x', 'text');
     const answered = await rpc(other, 'sharing/create_shared_link_with_settings', { path: '/x' });
     const { url } = answered.json as LinkJson;
-    expect(url).toMatch(/^https:\/\/files\.example\/scl\/fi\//);
+    expect(url).toContain(`${publicUrl.replace(/\/$/, '')}/scl/fi/`);
     expect((await rpc(other, 'sharing/revoke_shared_link', { url })).status).toBe(200);
   } finally {
     await other.close();
