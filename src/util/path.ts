@@ -8,7 +8,10 @@ export type Path = string & { readonly [pathBrand]: true };
 
 export const ROOT = '/' as Path;
 
-/** Maximum depth of a path that a client sends. Real trees have a dozen levels; work on a path grows with the square of its depth. */
+/**
+ * Maximum depth of a path that a client sends. Real trees have a dozen levels; work on a path grows with the square of its
+ * depth.
+ */
 export const DEPTH_MAX = 256;
 
 /** A name that no path can contain; `message` says which name and why. */

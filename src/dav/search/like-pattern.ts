@@ -4,7 +4,10 @@ const ANY = Symbol('any text');
 const ONE = Symbol('one character');
 type Part = string | typeof ANY | typeof ONE;
 
-/** A pattern of `DAV:like`: `%` stands for any text, `_` for one character, and `\` takes the meaning of what follows (RFC 5323 §5.12). */
+/**
+ * A pattern of `DAV:like`: `%` stands for any text, `_` for one character, and `\` takes the meaning of what follows (RFC 5323
+ * §5.12).
+ */
 export class LikePattern {
   readonly #parts: readonly Part[];
   /** Length of the shortest text that matches, in characters. */

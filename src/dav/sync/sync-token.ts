@@ -76,7 +76,7 @@ export function syncTokenOf(folder: FolderEntry, state: SyncState): string {
 
 /**
  * Returns the state in a token; `undefined` for a token of another folder, and for any other text. A client can change a token:
- * then it misleads itself, at the cost of one of davgate's.
+ * it then gets wrong rows, at no more cost than with a token of davgate's.
  */
 export function syncStateIn(folder: FolderEntry, token: string): SyncState | undefined {
   if (!token.startsWith(START)) return undefined;

@@ -123,7 +123,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     stat: at(({ storage }, ...call) => storage.stat(...call)),
     statAll: at(({ storage }, ...call) => storage.statAll(...call)),
     statWithFolders: at(({ storage }, ...call) => storage.statWithFolders(...call)),
-    // Housekeeping asks for all namespaces, most of which have no copy here.
+    // Housekeeping asks about all namespaces, and this process has copies of few.
     known: (namespace, ids) => whileConnectionsFail(clock, () => knownIds(pool, namespace, ids)),
     countNamed: at(({ storage }, ...call) => storage.countNamed(...call)),
     countBelow: at(({ storage }, ...call) => storage.countBelow(...call)),

@@ -14,7 +14,10 @@ const CONNECTIONS_MAX = 32;
 /** How long the store may take for a piece of a request, for the head of an answer, and for its next bytes, in ms. */
 const SILENCE_MS = 30_000;
 
-/** Size of the pieces in which a body is sent, in bytes. Each shows progress, so that a slow line is not taken for a dead store. */
+/**
+ * Size of the pieces in which a body is sent, in bytes. Each shows progress, so that a slow line is not taken for a dead
+ * store.
+ */
 const PIECE_BYTES = 256 * 1024;
 
 /** Pauses before a request is repeated that failed for a passing reason, in ms; some randomness is added. */
