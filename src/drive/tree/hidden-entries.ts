@@ -1,3 +1,4 @@
+import { ApiError, isOutage } from '../../api/errors.ts';
 import type { Change } from '../../api/remote.ts';
 import type { Replacements } from '../../state/replacements.ts';
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
@@ -8,7 +9,7 @@ import type { Recovery } from './recovery.ts';
 
 interface HiddenEntriesDeps {
   readonly replacements: Pick<Replacements, 'all'>;
-  readonly recovery: Pick<Recovery, 'adopt'>;
+  readonly recovery: Pick<Recovery, 'restore'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -19,14 +20,20 @@ interface HiddenEntriesDeps {
  */
 const STRAY_MS = 60_000;
 
+/** Pause after the service has refused to rename a hidden entry, in ms. */
+const REFUSED_MS = 3_600_000;
+
 interface Hidden {
   readonly path: Path;
   readonly since: Instant;
+  /** Time after `since` until it is recovered. */
+  readonly waitMs: number;
 }
 
 /**
  * The entries at the service that have the hidden name of a replaced entry. One that stays and is in no noted replacement is
- * recovered: somebody has moved or copied the folder around it, and no client would ever see it again.
+ * recovered: somebody has moved or copied the folder around it, and no client would ever see it again. No request waits for
+ * that, for clients have seen the folder without it.
  */
 export class HiddenEntries {
   readonly #shown = new Map<string, Hidden>();
@@ -50,7 +57,7 @@ export class HiddenEntries {
   #add(path: Path): void {
     const key = keyOf(path);
     if (this.#shown.has(key) || nameBefore(nameOf(path)) === undefined) return;
-    this.#shown.set(key, { path, since: this.deps.clock.instant() });
+    this.#shown.set(key, { path, since: this.deps.clock.instant(), waitMs: STRAY_MS });
     this.#start();
   }
 
@@ -82,14 +89,29 @@ export class HiddenEntries {
   }
 
   async #recoverStrays(): Promise<void> {
-    const { replacements, recovery, clock } = this.deps;
-    const old = [...this.#shown].filter(([, { since }]) => elapsedMs(clock, since) >= STRAY_MS);
-    if (old.length === 0) return;
+    const { replacements, clock } = this.deps;
+    const due = [...this.#shown.values()].filter(({ since, waitMs }) => elapsedMs(clock, since) >= waitMs);
+    if (due.length === 0) return;
     const noted = new Set((await replacements.all()).map(({ waitingAt }) => keyOf(waitingAt)));
-    for (const [key, { path }] of old) {
-      const name = nameBefore(nameOf(path));
-      if (noted.has(key) || name === undefined || !this.#shown.delete(key)) continue;
-      await recovery.adopt({ path: join(parentOf(path), name), waitingAt: path }, { mayDiscard: false });
+    for (const { path } of due) if (!noted.has(keyOf(path))) await this.#recover(path);
+  }
+
+  async #recover(path: Path): Promise<void> {
+    const { recovery, clock, log } = this.deps;
+    const key = keyOf(path);
+    const name = nameBefore(nameOf(path));
+    // It may have been deleted or moved meanwhile.
+    if (name === undefined || !this.#shown.has(key)) return;
+    try {
+      await recovery.restore(path, join(parentOf(path), name));
+      this.#shown.delete(key);
+    } catch (error) {
+      if (!(error instanceof ApiError) || isOutage(error)) throw error;
+      this.#shown.set(key, { path, since: clock.instant(), waitMs: REFUSED_MS });
+      log.warn('the service refuses to give a hidden entry its name back; davgate tries again in an hour', {
+        path,
+        reason: String(error),
+      });
     }
   }
 }

@@ -105,6 +105,14 @@ export class Recovery {
   }
 
   /**
+   * Gives the hidden entry at `waitingAt` the name `path`, or a free name beside it. Does nothing if it is gone. Throws why
+   * the service refuses.
+   */
+  restore(waitingAt: Path, path: Path): Promise<void> {
+    return this.#inTurn(path, () => this.#bringBack({ waitingAt, path }, () => false));
+  }
+
+  /**
    * Recovers what concerns `path`, and is awaited before `path` is read or changed. An `entry` may be missing itself or
    * lie in a missing folder; a `folder` may also miss a child; a `tree` is changed with everything below it, so that
    * nothing may be left to clean up in it. Throws why recovery is impossible now.
@@ -137,27 +145,38 @@ export class Recovery {
   }
 
   #recover(id: string, path: Path): Promise<void> {
-    const { locks, callLocks } = this.deps;
-    return locks.exclusive([path], () => callLocks.exclusive([path], () => this.#recoverInTurn(id)));
+    return this.#inTurn(path, async () => {
+      const { replacements, shared } = this.deps;
+      const unfinished = this.unfinished.get(id);
+      // Another request may have recovered it meanwhile.
+      if (!unfinished) return;
+      const { replacement, isPlaced } = unfinished;
+      const isNew = (found: Entry) => found.id === replacement.replacement || isPlaced(found);
+      await this.#bringBack(replacement, isNew);
+      await replacements.remove(id);
+      await shared?.tellReplaced(id);
+      this.#queue.remove(id);
+    });
   }
 
-  async #recoverInTurn(id: string): Promise<void> {
-    const { remote, replacements, log } = this.deps;
-    const unfinished = this.unfinished.get(id);
-    // Another request may have recovered it meanwhile.
-    if (!unfinished) return;
-    const { path, waitingAt, replacement } = unfinished.replacement;
+  #inTurn(path: Path, work: () => Promise<void>): Promise<void> {
+    const { locks, callLocks } = this.deps;
+    return locks.exclusive([path], () => callLocks.exclusive([path], work));
+  }
+
+  /** Moves a hidden entry to its place if that is empty. Deletes it if `isNew` says that its replacement is there. */
+  async #bringBack(
+    { path, waitingAt }: Pick<Replacement, 'path' | 'waitingAt'>,
+    isNew: (found: Entry) => boolean,
+  ): Promise<void> {
+    const { remote, log } = this.deps;
     const waiting = await remote.stat(waitingAt);
-    if (waiting) {
-      const found = await remote.stat(path);
-      if (!found) await this.#putBack(waiting, path);
-      else if (found.id === replacement || unfinished.isPlaced(found)) await discard(remote, waitingAt);
-      else await this.#moveToFreeName(waitingAt, path, waiting.id);
-      log.info('recovered an interrupted move or copy', { path });
-    }
-    await replacements.remove(id);
-    await this.deps.shared?.tellReplaced(id);
-    this.#queue.remove(id);
+    if (!waiting) return;
+    const found = await remote.stat(path);
+    if (!found) await this.#putBack(waiting, path);
+    else if (isNew(found)) await discard(remote, waitingAt);
+    else await this.#moveToFreeName(waitingAt, path, waiting.id);
+    log.info('recovered an interrupted move or copy', { path });
   }
 
   /** Moves `waiting` back to `path`. Cached answers that showed the empty place become invalid. */
