@@ -64,7 +64,8 @@ export class LostAndFound {
     const names = (await readdir(this.directory)).filter(
       (name) => !SUFFIXES.some((one) => name.endsWith(one)),
     );
-    return Promise.all(names.sort().map((name) => this.#describe(name)));
+    const lost = await Promise.all(names.sort().map((name) => this.#describe(name)));
+    return lost.filter((write) => write !== undefined);
   }
 
   async *read(name: string): AsyncIterable<Uint8Array> {
@@ -78,16 +79,17 @@ export class LostAndFound {
     await this.#sync.run();
   }
 
-  /** Describes a file. Users may have put any file there. */
-  async #describe(name: string): Promise<LostWrite> {
-    const { size: sizeBytes } = await stat(join(this.directory, name));
+  /** Describes a file. Users may have put anything there, and may remove files meanwhile. */
+  async #describe(name: string): Promise<LostWrite | undefined> {
+    const found = await stat(join(this.directory, name)).catch(() => undefined);
+    if (!found?.isFile()) return undefined;
     const report = await readFile(join(this.directory, `${name}${REASON_SUFFIX}`), 'utf8').catch(() => '');
     const fact = (about: string) => new RegExp(`^${about}: +(.*)$`, 'm').exec(report)?.[1];
     const writtenMs = Date.parse(fact('written') ?? timeIn(name));
     return {
       name,
       path: fact('path'),
-      sizeBytes,
+      sizeBytes: found.size,
       writtenMs: Number.isNaN(writtenMs) ? undefined : writtenMs,
       reason: fact('reason'),
     };
