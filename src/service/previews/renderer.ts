@@ -17,7 +17,7 @@ const IDLE_MAX_MS = 60_000;
 /** Limit of the process's JavaScript heap, in MB. Pixels are outside of it; `thumbnails/render.ts` limits them. */
 const HEAP_MAX_MB = 256;
 
-/** `busy`: too many tasks wait. `failed`: the task took too long, or ended the process. */
+/** `busy`: too many tasks wait. `failed`: the task took too long, or two processes ended over it. */
 export type Unrendered = 'busy' | 'failed';
 
 /**
@@ -48,8 +48,11 @@ export class Renderer<Kind extends RenderKind> {
     return await this.#queue.add(async () => {
       signal.throwIfAborted();
       if (this.#isClosed) return 'failed';
+      const task = await load();
+      // A second process, because the system may have killed the first one, which is not the document's fault.
+      const answer = (await this.#ask(task)) ?? (await this.#ask(task)) ?? 'failed';
       // A cast, because the process answers a task of a kind with a result of that kind.
-      return (await this.#ask(await load())) as Renderings[Kind]['result'] | 'failed';
+      return answer as Renderings[Kind]['result'] | 'failed';
     });
   }
 
@@ -65,7 +68,9 @@ export class Renderer<Kind extends RenderKind> {
     this.#child = undefined;
   }
 
+  /** Returns the process's answer, or `failed` if there is none in time; `undefined` if the process ends. */
   async #ask(task: Renderings[Kind]['task']): Promise<unknown> {
+    if (this.#isClosed) return 'failed';
     this.#idle?.abort();
     const child = this.#child ?? this.#start();
     const ended = new AbortController();
@@ -73,11 +78,12 @@ export class Renderer<Kind extends RenderKind> {
       await this.#ready;
       const answer = this.#answer(child, task, ended.signal);
       return await waitAtMost(this.clock, TASK_MAX_MS, answer, () => {
-        throw new Error('the task took too long');
+        this.#endProcess();
+        return 'failed';
       });
     } catch {
       this.#endProcess();
-      return 'failed';
+      return undefined;
     } finally {
       ended.abort();
       if (this.#child) void this.#endWhenIdle();
@@ -102,6 +108,9 @@ export class Renderer<Kind extends RenderKind> {
     });
     // A process that cannot start, or a broken channel, is handled at its end.
     child.on('error', () => child.kill('SIGKILL'));
+    child.on('exit', () => {
+      if (this.#child === child) this.#child = undefined;
+    });
     child.unref();
     child.channel?.unref();
     this.#child = child;

@@ -1,4 +1,4 @@
-import { copyFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -31,6 +31,12 @@ function asking(previews: Previews) {
       signal,
     );
   return { ask, loads };
+}
+
+/** Returns the id of the process that rendered a view. */
+function pidIn(view: Awaited<ReturnType<Previews['text']['of']>>): number {
+  if (typeof view === 'string') throw new Error(`there is no view: ${view}`);
+  return Number(view.markup);
 }
 
 describe('a render process that hangs', () => {
@@ -79,6 +85,39 @@ describe('a render process that crashes', () => {
   });
 });
 
+describe('a render process that the system kills', () => {
+  test('a render process killed while idle costs the next texts nothing, whether its end is known yet or not', async () => {
+    const { ask } = asking(previewsWith('crashing.mjs'));
+    const kill = async (key: string) => {
+      const pid = pidIn(await ask(key));
+      process.kill(pid, 'SIGKILL');
+      return pid;
+    };
+    const first = await kill('a');
+    // Its end is not known yet: no event has come since the kill.
+    const second = await kill('b');
+    await eventually(() => expect(() => process.kill(second, 0)).toThrow('ESRCH'));
+    const third = pidIn(await ask('c'));
+    expect(new Set([first, second, third]).size).toBe(3);
+  });
+
+  test('a task whose render process is killed is rendered by a fresh one', async () => {
+    const folder = await temporaryDirectory();
+    try {
+      const program = join(folder.path, 'killed-once.mjs');
+      await copyFile(new URL('killed-once.mjs', PROCESSES), program);
+      const { ask, loads } = asking(previewsWith(pathToFileURL(program).href));
+      const asked = ask('rev');
+      const killed = join(folder.path, 'pid');
+      await eventually(async () => process.kill(Number(await readFile(killed, 'utf8')), 'SIGKILL'));
+      expect(await asked).toMatchObject({ form: 'plain' });
+      expect(loads).toEqual(['rev']);
+    } finally {
+      await folder.remove();
+    }
+  });
+});
+
 test('a task whose render process ends at its start fails', async () => {
   const { ask, loads } = asking(previewsWith('missing.mjs'));
   expect(await ask('rev-1')).toBe('failed');
@@ -114,8 +153,7 @@ test('concurrent requests for a revision render it once, and the view is cached'
 test('a render process without a task ends after a minute', async () => {
   const clock = new ManualClock();
   const { ask } = asking(previewsWith('crashing.mjs', clock));
-  const view = await ask('a');
-  const pid = typeof view === 'string' ? 0 : Number(view.markup);
+  const pid = pidIn(await ask('a'));
   expect(() => process.kill(pid, 0)).not.toThrow();
   await clock.untilSleeping();
   await clock.advance(60_000);
