@@ -4,7 +4,7 @@ import type { Html } from '../../util/html.ts';
 import { programUrl } from '../../util/package.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import type { Renderings, RenderKind } from './render-process.ts';
-import { Renderer, type Unrendered } from './renderer.ts';
+import { Renderer, type Unrendered, type Waiting } from './renderer.ts';
 
 /** Maximum size of the results kept of one kind, in bytes. */
 const KEPT_MAX_BYTES = 16 * 1024 * 1024;
@@ -58,16 +58,20 @@ class RenderedViews<Kind extends RenderKind> {
 
   /**
    * Returns the preview for `key`: a revision and everything else that the result depends on. `load` is called when a
-   * process is free. Throws `signal`'s reason.
+   * process is free. Throws the signal's reason.
    */
   async of(
     key: string,
     load: () => Promise<Renderings[Kind]['task']>,
-    signal: AbortSignal,
+    { signal, line }: Waiting,
   ): Promise<Result<Kind> | Unrendered> {
     const kept = this.#kept.get(key);
     if (kept) return kept.result;
-    return await this.#underWay.run(key, (waited) => this.#render(key, load, waited), signal);
+    return await this.#underWay.run(
+      key,
+      (waited) => this.#render(key, load, { signal: waited, line }),
+      signal,
+    );
   }
 
   close(): void {
@@ -77,9 +81,9 @@ class RenderedViews<Kind extends RenderKind> {
   async #render(
     key: string,
     load: () => Promise<Renderings[Kind]['task']>,
-    signal: AbortSignal,
+    waiting: Waiting,
   ): Promise<Result<Kind> | Unrendered> {
-    const result = await this.renderer.run(load, signal);
+    const result = await this.renderer.run(load, waiting);
     if (result !== 'busy') this.#kept.set(key, { result });
     return result;
   }

@@ -157,7 +157,7 @@ const RETRY_SECONDS = 5;
 
 /** Returns the thumbnail. Throws ThumbnailError's members, and 429. */
 async function imageOf(call: ApiCall<unknown>, source: ReadableFile, wanted: Wanted): Promise<Uint8Array> {
-  const made = await thumbnailOf(call, source, wanted, call.signal);
+  const made = await thumbnailOf(call, source, wanted, { signal: call.signal });
   if (made === 'busy') throw tooManyRequests(RETRY_SECONDS);
   if (typeof made === 'string') throw refused(failure(made));
   return made;

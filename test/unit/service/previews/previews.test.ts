@@ -21,14 +21,14 @@ function previewsWith(program: string, clock = new ManualClock()): Previews {
 /** Returns a function that requests the view of a text, and the texts that were loaded for it. */
 function asking(previews: Previews) {
   const loads: string[] = [];
-  const ask = (key: string, signal = STAYS) =>
+  const ask = (key: string, signal = STAYS, line?: string) =>
     previews.text.of(
       key,
       async () => {
         loads.push(key);
         return { name: key, text: '' };
       },
-      signal,
+      { signal, line },
     );
   return { ask, loads };
 }
@@ -61,10 +61,9 @@ describe('a render process that hangs', () => {
     expect(await ask('one-more')).toBe('busy');
     goes.abort(new Error('gone'));
     expect((await ended).map(({ status }) => status)).toEqual(Array(33).fill('rejected'));
-    await clock.advance(10_000);
-    expect(loads).toEqual(['rev-0']);
     // A revision that was refused as busy is tried again when there is room.
     const again = ask('one-more');
+    await clock.advance(10_000);
     await eventually(() => expect(loads).toEqual(['rev-0', 'one-more']));
     await clock.untilSleeping();
     await clock.advance(10_000);
@@ -82,6 +81,37 @@ describe('a render process that crashes', () => {
     const after = await ask('c');
     expect(after).toMatchObject({ form: 'plain' });
     expect(after).not.toEqual(first);
+  });
+});
+
+describe('tasks of a line', () => {
+  test('tasks of two lines take turns, and each line keeps its order', async () => {
+    const { ask, loads } = asking(previewsWith('crashing.mjs'));
+    const first = ['a1', 'a2', 'a3'].map((key) => ask(key, STAYS, 'a'));
+    const second = ['b1', 'b2'].map((key) => ask(key, STAYS, 'b'));
+    await Promise.all([...first, ...second]);
+    expect(loads).toEqual(['a1', 'b1', 'a2', 'b2', 'a3']);
+  });
+
+  test('1000 tasks wait in a line without filling the queue, and those of callers who leave make room', async () => {
+    const clock = new ManualClock();
+    const { ask, loads } = asking(previewsWith('stuck.mjs', clock));
+    const goes = new AbortController();
+    const asked = Array.from({ length: 1001 }, (_, index) => ask(`rev-${index}`, goes.signal, 'line'));
+    const ended = Promise.allSettled(asked);
+    await clock.untilSleeping();
+    expect(await ask('in-line', STAYS, 'line')).toBe('busy');
+    const other = ask('other');
+    goes.abort(new Error('gone'));
+    expect(new Set((await ended).map(({ status }) => status))).toEqual(new Set(['rejected']));
+    const inLine = ask('in-line', STAYS, 'line');
+    await clock.advance(10_000);
+    for (const waited of [other, inLine]) {
+      await clock.untilSleeping();
+      await clock.advance(10_000);
+      expect(await waited).toBe('failed');
+    }
+    expect(loads).toEqual(['rev-0', 'other', 'in-line']);
   });
 });
 
