@@ -12,6 +12,9 @@ const KEPT_ENTRY_MAX_BYTES = 4 * 1024 * 1024;
 /** Size of an entry beside its content, in bytes: its key and the objects around it. */
 const ENTRY_BYTES = 500;
 
+/** Maximum size of all the results that answers hold and that are too large to be kept, in bytes. */
+const HELD_MAX_BYTES = 128 * 1024 * 1024;
+
 type Result<Kind extends RenderKind> = Renderings[Kind]['result'];
 
 /**
@@ -22,6 +25,7 @@ export class Previews {
   readonly text: RenderedViews<'text'>;
   readonly table: RenderedViews<'table'>;
   readonly thumbnail: RenderedViews<'thumbnail'>;
+  #heldBytes = 0;
 
   /** `program`: the compiled `render-process.js`. */
   constructor(clock: Clock, program = programUrl('service/previews/render-process.js')) {
@@ -29,6 +33,20 @@ export class Previews {
     this.text = new RenderedViews(new Renderer('text', clock, program), markupBytes);
     this.table = new RenderedViews(new Renderer('table', clock, program), markupBytes);
     this.thumbnail = new RenderedViews(new Renderer('thumbnail', clock, program), ({ length }) => length);
+  }
+
+  /**
+   * Notes that an answer holds a result of `sizeBytes` until its client has read it; the returned function notes its end.
+   * Returns `undefined` when answers hold too much already. A result small enough to be kept takes no more memory than a
+   * download, and is not counted.
+   */
+  hold(sizeBytes: number): (() => void) | undefined {
+    if (sizeBytes <= KEPT_ENTRY_MAX_BYTES) return () => undefined;
+    if (this.#heldBytes + sizeBytes > HELD_MAX_BYTES) return undefined;
+    this.#heldBytes += sizeBytes;
+    return () => {
+      this.#heldBytes -= sizeBytes;
+    };
   }
 
   /** Ends the processes. Running tasks fail. */
