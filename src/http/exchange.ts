@@ -10,16 +10,16 @@ import type { Forwarded } from './forwarded.ts';
 import { IS_PATH, pathOfTarget, queryOfTarget, targetBelow } from './request-target.ts';
 import { discardBody, UNWANTED_BODY_BYTES_MAX } from './unwanted-body.ts';
 
-/** A complete answer. `Exchange.answer` adds its length. */
+/** A complete answer. `Exchange.answer` adds its length, if that is known. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<OutgoingHttpHeaders>;
   readonly body: string | Uint8Array | Content | undefined;
 }
 
-/** A body of known length. Each piece is read when the system has taken the one before. */
+/** A body in pieces, chunked if its size is not known. Each piece is read when the system has taken the one before. */
 export interface Content {
-  readonly sizeBytes: number;
+  readonly sizeBytes: number | undefined;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
@@ -328,7 +328,7 @@ export class Exchange {
 
   async #send({ sizeBytes, bytes }: Content, isHead: boolean): Promise<void> {
     const iterator = bytes[Symbol.asyncIterator]();
-    let leftBytes = sizeBytes;
+    let leftBytes = sizeBytes ?? Number.POSITIVE_INFINITY;
     try {
       if (isHead) return;
       for (
@@ -340,7 +340,7 @@ export class Exchange {
         if (leftBytes < 0) break;
         await this.write(next.value);
       }
-      if (leftBytes !== 0 && !this.signal.aborted)
+      if (sizeBytes !== undefined && leftBytes !== 0 && !this.signal.aborted)
         throw new Error(`the content does not have the promised ${sizeBytes} bytes`);
     } catch (error) {
       const { aborted, reason } = this.signal;

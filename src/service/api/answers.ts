@@ -3,7 +3,7 @@ import { isConnectionLost } from '../postgres/away.ts';
 import { BucketError } from '../storage/blocks/bucket/bucket-error.ts';
 import { encodeResult } from './argument.ts';
 import { ApiRefusal, BadCall, WrongMethod } from './failures.ts';
-import type { Content, MadeContent, Result } from './route.ts';
+import { type Content, type MadeContent, type Result, WrittenResult } from './route.ts';
 
 const JSON_TYPE = 'application/json';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
@@ -20,6 +20,12 @@ export function text(status: number, body: string, headers: Readonly<Record<stri
 
 /** Returns the 200 of an RPC- or upload-style function; its body is `null` for a function without a result. */
 export function resultAnswer(result: Result): Answer {
+  if (result instanceof WrittenResult)
+    return {
+      status: 200,
+      headers: { 'content-type': JSON_TYPE },
+      body: { sizeBytes: undefined, bytes: result.pieces },
+    };
   return json(200, result);
 }
 

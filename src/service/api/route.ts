@@ -37,6 +37,11 @@ export interface DownloadCall<Who = ApiCaller> extends ApiCall<Who> {
 /** A JSON value; `null` is the result of functions without one. */
 export type Result = object | null;
 
+/** A result too large for memory, as the text of its JSON. Each piece is made when the client has taken the one before. */
+export class WrittenResult {
+  constructor(readonly pieces: AsyncIterable<Uint8Array>) {}
+}
+
 /** The content of a download, or that the client's copy is current. */
 export interface Content {
   readonly rev: string;

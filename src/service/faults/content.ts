@@ -8,7 +8,7 @@ const PACE_MS = 20;
 /** Returns a download with faults: slow, with a wrong byte, or cut. */
 export function contentWithFaults(faults: Faults, answer: Answer, signal: AbortSignal): Answer {
   const { body } = answer;
-  if (!isContent(body) || body.sizeBytes === 0) return answer;
+  if (!isContent(body) || !body.sizeBytes) return answer;
   const { sizeBytes } = body;
   let { bytes } = body;
   if (faults.happens('corrupt-share')) bytes = withWrongByte(bytes, faults.random(sizeBytes));

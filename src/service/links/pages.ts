@@ -182,11 +182,9 @@ async function filePreview(
   const beginning = await textOf(storage, shown, TEXT_MAX_BYTES);
   if (!beginning) return { kind: 'none' };
   const { text, isCut } = beginning;
-  const rendered = await previews.text.of(
-    `${namespace} ${file.rev} ${name}`,
-    async () => ({ name, text }),
+  const rendered = await previews.text.of(`${namespace} ${file.rev} ${name}`, async () => ({ name, text }), {
     signal,
-  );
+  });
   return {
     kind: 'text',
     text: typeof rendered === 'string' ? plainText(text) : rendered,

@@ -84,7 +84,7 @@ async function show(
     return link.allowDownload ? await zipAnswer(deps, opened) : page(403, NO_DOWNLOADS);
   }
   const shared = { namespace: opened.account.namespace, file: item };
-  if (exchange.query.get('thumb') === '1') return await linkThumbnail(exchange, deps, shared);
+  if (exchange.query.get('thumb') === '1') return await linkThumbnail(exchange, deps, shared, link);
   if (!wantsBytes) return page(200, filePage(await filePageOf(deps, look, item, exchange.signal)));
   if (wantsDownload && !link.allowDownload) return page(403, NO_DOWNLOADS);
   const as = wantsDownload ? 'attachment' : 'inline';
@@ -172,12 +172,14 @@ async function linkThumbnail(
   { request, signal }: Exchange,
   deps: ServiceDeps,
   shared: ReadableFile,
+  link: Link,
 ): Promise<Answer> {
   const { file } = shared;
   const etag = `"${file.rev}"`;
   const headers = { 'cache-control': 'private, no-cache', 'referrer-policy': 'no-referrer', etag };
   if (namesRev(request.headers['if-none-match'], file.rev)) return { status: 304, headers, body: undefined };
-  const made = await thumbnailOf(deps, shared, WANTED, signal);
+  // A page requests all its images at once, and does not ask again for one that is refused.
+  const made = await thumbnailOf(deps, shared, WANTED, { signal, line: link.token });
   if (made === 'busy')
     return text(503, 'Too many thumbnails are being made: try again in a few seconds.', {
       'retry-after': String(RETRY_SECONDS),

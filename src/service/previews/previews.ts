@@ -4,13 +4,16 @@ import type { Html } from '../../util/html.ts';
 import { programUrl } from '../../util/package.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import type { Renderings, RenderKind } from './render-process.ts';
-import { Renderer, type Unrendered } from './renderer.ts';
+import { Renderer, type Unrendered, type Waiting } from './renderer.ts';
 
 /** Maximum size of the results kept of one kind, in bytes. */
 const KEPT_MAX_BYTES = 16 * 1024 * 1024;
 const KEPT_ENTRY_MAX_BYTES = 4 * 1024 * 1024;
 /** Size of an entry beside its content, in bytes: its key and the objects around it. */
 const ENTRY_BYTES = 500;
+
+/** Maximum size of all the results that answers hold and that are too large to be kept, in bytes. */
+const HELD_MAX_BYTES = 128 * 1024 * 1024;
 
 type Result<Kind extends RenderKind> = Renderings[Kind]['result'];
 
@@ -22,6 +25,7 @@ export class Previews {
   readonly text: RenderedViews<'text'>;
   readonly table: RenderedViews<'table'>;
   readonly thumbnail: RenderedViews<'thumbnail'>;
+  #heldBytes = 0;
 
   /** `program`: the compiled `render-process.js`. */
   constructor(clock: Clock, program = programUrl('service/previews/render-process.js')) {
@@ -29,6 +33,20 @@ export class Previews {
     this.text = new RenderedViews(new Renderer('text', clock, program), markupBytes);
     this.table = new RenderedViews(new Renderer('table', clock, program), markupBytes);
     this.thumbnail = new RenderedViews(new Renderer('thumbnail', clock, program), ({ length }) => length);
+  }
+
+  /**
+   * Notes that an answer holds a result of `sizeBytes` until its client has read it; the returned function notes its end.
+   * Returns `undefined` when answers hold too much already. A result small enough to be kept takes no more memory than a
+   * download, and is not counted.
+   */
+  hold(sizeBytes: number): (() => void) | undefined {
+    if (sizeBytes <= KEPT_ENTRY_MAX_BYTES) return () => undefined;
+    if (this.#heldBytes + sizeBytes > HELD_MAX_BYTES) return undefined;
+    this.#heldBytes += sizeBytes;
+    return () => {
+      this.#heldBytes -= sizeBytes;
+    };
   }
 
   /** Ends the processes. Running tasks fail. */
@@ -58,16 +76,20 @@ class RenderedViews<Kind extends RenderKind> {
 
   /**
    * Returns the preview for `key`: a revision and everything else that the result depends on. `load` is called when a
-   * process is free. Throws `signal`'s reason.
+   * process is free. Throws the signal's reason.
    */
   async of(
     key: string,
     load: () => Promise<Renderings[Kind]['task']>,
-    signal: AbortSignal,
+    { signal, line }: Waiting,
   ): Promise<Result<Kind> | Unrendered> {
     const kept = this.#kept.get(key);
     if (kept) return kept.result;
-    return await this.#underWay.run(key, (waited) => this.#render(key, load, waited), signal);
+    return await this.#underWay.run(
+      key,
+      (waited) => this.#render(key, load, { signal: waited, line }),
+      signal,
+    );
   }
 
   close(): void {
@@ -77,9 +99,9 @@ class RenderedViews<Kind extends RenderKind> {
   async #render(
     key: string,
     load: () => Promise<Renderings[Kind]['task']>,
-    signal: AbortSignal,
+    waiting: Waiting,
   ): Promise<Result<Kind> | Unrendered> {
-    const result = await this.renderer.run(load, signal);
+    const result = await this.renderer.run(load, waiting);
     if (result !== 'busy') this.#kept.set(key, { result });
     return result;
   }

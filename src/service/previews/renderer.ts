@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import PQueue from 'p-queue';
+import { linkedSignal } from '../../util/abort.ts';
 import type { Clock } from '../../util/clock.ts';
 import { waitAtMost } from '../../util/wait.ts';
 import type { Renderings, RenderKind } from './render-process.ts';
@@ -10,15 +11,31 @@ import type { Renderings, RenderKind } from './render-process.ts';
  * takes longer was crafted for that.
  */
 const TASK_MAX_MS = 10_000;
-/** Maximum number of waiting tasks; beyond it callers get an error that asks for a retry. */
+/** Maximum number of tasks that wait outside of lines; beyond it callers get an error that asks for a retry. */
 const WAITING_MAX = 32;
+/** Maximum number of tasks that wait in a line. Pages of folders load an image when it is about to be seen. */
+const LINE_WAITING_MAX = 1_000;
 /** How long the process is kept without a task, in ms: it takes about 50 MB. */
 const IDLE_MAX_MS = 60_000;
 /** Limit of the process's JavaScript heap, in MB. Pixels are outside of it; `thumbnails/render.ts` limits them. */
 const HEAP_MAX_MB = 256;
 
-/** `busy`: too many tasks wait. `failed`: the task took too long, or ended the process. */
+/** `busy`: too many tasks wait. `failed`: the task took too long, or two processes ended over it. */
 export type Unrendered = 'busy' | 'failed';
+
+/** How a caller waits for the result of its task. */
+export interface Waiting {
+  /** Aborted when the caller has left. */
+  readonly signal: AbortSignal;
+  /** The name of a line, for a caller that cannot ask again when the renderer is busy. */
+  readonly line?: string | undefined;
+}
+
+interface Line {
+  /** Number of tasks, with the one whose turn it is. */
+  count: number;
+  readonly turns: PQueue;
+}
 
 /**
  * Renders untrusted documents and images in a separate process, one at a time. A hostile one neither blocks the
@@ -26,6 +43,7 @@ export type Unrendered = 'busy' | 'failed';
  */
 export class Renderer<Kind extends RenderKind> {
   readonly #queue = new PQueue({ concurrency: 1 });
+  readonly #lines = new Map<string, Line>();
   #child: ChildProcess | undefined;
   /** Resolves when the process has loaded what it needs; rejects when it ends before that. */
   #ready: Promise<unknown> = Promise.resolve();
@@ -39,18 +57,46 @@ export class Renderer<Kind extends RenderKind> {
     private readonly program: URL,
   ) {}
 
-  /** Loads a task when its turn comes, and returns its result. Throws `signal`'s reason while it waits. */
+  /** Loads a task when its turn comes, and returns its result. Throws the signal's reason while it waits. */
   async run(
+    load: () => Promise<Renderings[Kind]['task']>,
+    { signal, line }: Waiting,
+  ): Promise<Renderings[Kind]['result'] | Unrendered> {
+    if (line !== undefined) return await this.#runInLine(line, load, signal);
+    if (this.#queue.size >= WAITING_MAX) return 'busy';
+    return await this.#runInQueue(load, signal);
+  }
+
+  /** Runs the tasks of a line one after the other, so that all lines take turns. */
+  async #runInLine(
+    name: string,
     load: () => Promise<Renderings[Kind]['task']>,
     signal: AbortSignal,
   ): Promise<Renderings[Kind]['result'] | Unrendered> {
-    if (this.#queue.size >= WAITING_MAX) return 'busy';
-    return await this.#queue.add(async () => {
-      signal.throwIfAborted();
+    const line = this.#lines.get(name) ?? { count: 0, turns: new PQueue({ concurrency: 1 }) };
+    if (line.count > LINE_WAITING_MAX) return 'busy';
+    this.#lines.set(name, line);
+    line.count += 1;
+    try {
+      return await inTurn(line.turns, () => this.#runInQueue(load, signal), signal);
+    } finally {
+      line.count -= 1;
+      if (line.count === 0) this.#lines.delete(name);
+    }
+  }
+
+  async #runInQueue(
+    load: () => Promise<Renderings[Kind]['task']>,
+    signal: AbortSignal,
+  ): Promise<Renderings[Kind]['result'] | 'failed'> {
+    const run = async () => {
       if (this.#isClosed) return 'failed';
-      // A cast, because the process answers a task of a kind with a result of that kind.
-      return (await this.#ask(await load())) as Renderings[Kind]['result'] | 'failed';
-    });
+      const task = await load();
+      // A second process, because the system may have killed the first one, which is not the document's fault.
+      return (await this.#ask(task)) ?? (await this.#ask(task)) ?? 'failed';
+    };
+    // A cast, because the process answers a task of a kind with a result of that kind.
+    return (await inTurn(this.#queue, run, signal)) as Renderings[Kind]['result'] | 'failed';
   }
 
   /** Ends the process for good. Running and waiting tasks fail. */
@@ -65,7 +111,9 @@ export class Renderer<Kind extends RenderKind> {
     this.#child = undefined;
   }
 
+  /** Returns the process's answer, or `failed` if there is none in time; `undefined` if the process ends. */
   async #ask(task: Renderings[Kind]['task']): Promise<unknown> {
+    if (this.#isClosed) return 'failed';
     this.#idle?.abort();
     const child = this.#child ?? this.#start();
     const ended = new AbortController();
@@ -73,11 +121,12 @@ export class Renderer<Kind extends RenderKind> {
       await this.#ready;
       const answer = this.#answer(child, task, ended.signal);
       return await waitAtMost(this.clock, TASK_MAX_MS, answer, () => {
-        throw new Error('the task took too long');
+        this.#endProcess();
+        return 'failed';
       });
     } catch {
       this.#endProcess();
-      return 'failed';
+      return undefined;
     } finally {
       ended.abort();
       if (this.#child) void this.#endWhenIdle();
@@ -102,6 +151,9 @@ export class Renderer<Kind extends RenderKind> {
     });
     // A process that cannot start, or a broken channel, is handled at its end.
     child.on('error', () => child.kill('SIGKILL'));
+    child.on('exit', () => {
+      if (this.#child === child) this.#child = undefined;
+    });
     child.unref();
     child.channel?.unref();
     this.#child = child;
@@ -121,4 +173,17 @@ export class Renderer<Kind extends RenderKind> {
       () => undefined,
     );
   }
+}
+
+/**
+ * Runs `work` when its turn comes, unless `signal` is aborted before. The queue does not see a later abort, after which it
+ * would begin the next task.
+ */
+function inTurn<T>(queue: PQueue, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const waiting = linkedSignal(signal);
+  const run = () => {
+    waiting.release();
+    return work();
+  };
+  return queue.add(run, { signal: waiting.signal });
 }

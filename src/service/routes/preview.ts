@@ -67,7 +67,7 @@ async function tablePage(
   const page = await previews.table.of(
     `${namespace} ${file.rev} ${name}`,
     async () => ({ name, ...beginning }),
-    signal,
+    { signal },
   );
   if (page === 'busy') throw refused(failure('in_progress'));
   if (page === 'failed') throw refused(failure('unsupported_content'));

@@ -2,7 +2,15 @@ import { ApiRefusal, BadCall, failure, refused, tooManyRequests, type WireFailur
 import { fileMetadata } from '../api/metadata.ts';
 import { exceptRoot, readPath } from '../api/paths.ts';
 import { failureOf, LOOKUP } from '../api/refusals.ts';
-import { type ApiCall, type ApiCaller, download, openDownload, type Route, rpc } from '../api/route.ts';
+import {
+  type ApiCall,
+  type ApiCaller,
+  download,
+  openDownload,
+  type Route,
+  rpc,
+  WrittenResult,
+} from '../api/route.ts';
 import {
   boolean,
   list,
@@ -15,7 +23,7 @@ import {
   union,
   withDefault,
 } from '../api/schema.ts';
-import { type ReadableFile, readableFile } from '../content/file-content.ts';
+import { type ReadableFile, readableFile, withFirstChunk } from '../content/file-content.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { accessLink } from '../links/access.ts';
 import { linkMetadata } from '../links/sharing.ts';
@@ -76,7 +84,7 @@ const thumbnail = openDownload({
         ? await linkedFile(call, argument.resource.link)
         : await ownFile(call, userIn(call), argument.resource.path);
     const made = await imageOf(call, source, wanted);
-    return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: only(made) };
+    return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: sent(call, made) };
   },
 });
 
@@ -91,7 +99,7 @@ const thumbnailV1 = download({
     const { source } = await ownFile(call, caller, argument.path);
     const made = await imageOf(call, source, wantedOf(argument));
     const result = fileMetadata(source.file);
-    return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: only(made) };
+    return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: sent(call, made) };
   },
 });
 
@@ -112,31 +120,74 @@ const batch = rpc({
   handle: async (call) => {
     const { entries } = call.argument;
     if (entries.length > BATCH_MAX_ENTRIES) throw refused(failure('too_many_files'));
-    const results: object[] = [];
-    let totalBytes = 0;
-    for (const entry of entries) {
-      const made = await batchThumbnail(call, entry);
-      if ('image' in made) totalBytes += made.image.length;
-      results.push(batchResult(totalBytes > BATCH_MAX_BYTES ? failure('conversion_error') : made));
-    }
-    return { entries: results };
+    return new WrittenResult(await withFirstChunk(batchJson(call, entries)));
   },
 });
 
 export const THUMBNAIL_ROUTES: readonly Route[] = [thumbnail, thumbnailV1, batch];
 
+type BatchEntry = StructOf<typeof imageFields> & { readonly path: string };
+
+/** Yields the JSON of GetThumbnailBatchResult. Each thumbnail is made when the client has taken the one before. */
+async function* batchJson(
+  call: ApiCall<ApiCaller>,
+  entries: readonly BatchEntry[],
+): AsyncGenerator<Uint8Array> {
+  let leftBytes = BATCH_MAX_BYTES;
+  let before = '{"entries":[';
+  for (const entry of entries) {
+    leftBytes -= yield* batchEntryJson(call, entry, before, leftBytes);
+    before = ',';
+  }
+  yield Buffer.from(entries.length > 0 ? ']}' : `${before}]}`);
+}
+
+/** Size of a part of a thumbnail that is encoded at once, in bytes: a multiple of the three that become four letters. */
+const ENCODED_BYTES = 192 * 1024;
+
+/** Yields the JSON of GetThumbnailBatchResultEntry, with the text `before` it. Returns the size of the thumbnail. */
+async function* batchEntryJson(
+  call: ApiCall<ApiCaller>,
+  entry: BatchEntry,
+  before: string,
+  maxBytes: number,
+): AsyncGenerator<Uint8Array, number> {
+  const made = await batchThumbnail(call, entry, maxBytes);
+  if (!('image' in made)) {
+    yield Buffer.from(before + JSON.stringify({ '.tag': 'failure', failure: made.value }));
+    return 0;
+  }
+  const { file, image, release } = made;
+  try {
+    const metadata = JSON.stringify(fileMetadata(file));
+    yield Buffer.from(`${before}{".tag":"success","metadata":${metadata},"thumbnail":"`);
+    for (let start = 0; start < image.length; start += ENCODED_BYTES)
+      yield Buffer.from(Buffer.from(image.subarray(start, start + ENCODED_BYTES)).toString('base64'));
+    yield Buffer.from('"}');
+    return image.length;
+  } finally {
+    release();
+  }
+}
+
 interface BatchThumbnail {
   readonly file: StoredFile;
   readonly image: Uint8Array;
+  /** To be called when the client has the image. */
+  readonly release: () => void;
 }
 
 async function batchThumbnail(
   call: ApiCall<ApiCaller>,
-  entry: StructOf<typeof imageFields> & { readonly path: string },
+  entry: BatchEntry,
+  maxBytes: number,
 ): Promise<BatchThumbnail | WireFailure> {
   try {
     const { source } = await ownFile(call, call.caller, entry.path);
-    return { file: source.file, image: await imageOf(call, source, wantedOf(entry)) };
+    // In a line, because an answer that has begun cannot ask the client to come back later.
+    const image = await imageOf(call, source, wantedOf(entry), call.caller.account.id);
+    const release = image.length <= maxBytes ? call.previews.hold(image.length) : undefined;
+    return release ? { file: source.file, image, release } : failure('conversion_error');
   } catch (error) {
     if (error instanceof ApiRefusal && error.status === 409) return error.failure;
     const known = error instanceof StorageError ? failureOf(error, LOOKUP) : undefined;
@@ -145,19 +196,17 @@ async function batchThumbnail(
   }
 }
 
-/** GetThumbnailBatchResultEntry. */
-function batchResult(made: BatchThumbnail | WireFailure): object {
-  if (!('image' in made)) return { '.tag': 'failure', failure: made.value };
-  const thumbnail = Buffer.from(made.image).toString('base64');
-  return { '.tag': 'success', metadata: fileMetadata(made.file), thumbnail };
-}
-
-/** `Retry-After` while too many thumbnails are being rendered, in seconds. */
+/** `Retry-After` while too many thumbnails are being rendered or wait to be read, in seconds. */
 const RETRY_SECONDS = 5;
 
-/** Returns the thumbnail. Throws ThumbnailError's members, and 429. */
-async function imageOf(call: ApiCall<unknown>, source: ReadableFile, wanted: Wanted): Promise<Uint8Array> {
-  const made = await thumbnailOf(call, source, wanted, call.signal);
+/** Returns the thumbnail; the call waits for it in a line, if one is named. Throws ThumbnailError's members, and 429. */
+async function imageOf(
+  call: ApiCall<unknown>,
+  source: ReadableFile,
+  wanted: Wanted,
+  line?: string,
+): Promise<Uint8Array> {
+  const made = await thumbnailOf(call, source, wanted, { signal: call.signal, line });
   if (made === 'busy') throw tooManyRequests(RETRY_SECONDS);
   if (typeof made === 'string') throw refused(failure(made));
   return made;
@@ -206,6 +255,13 @@ function wantedOf({ format, size, mode }: StructOf<typeof imageFields>): Wanted 
   return { format: format.tag, mode: mode.tag, box: { width: Number(width), height: Number(height) } };
 }
 
-async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
+/** Yields the thumbnail. Throws 429 when too many large ones wait for their clients. */
+async function* sent({ previews }: ServiceDeps, image: Uint8Array): AsyncGenerator<Uint8Array> {
+  const release = previews.hold(image.length);
+  if (!release) throw tooManyRequests(RETRY_SECONDS);
+  try {
+    yield image;
+  } finally {
+    release();
+  }
 }

@@ -1,5 +1,6 @@
 import type { ReadableFile } from '../content/file-content.ts';
 import type { Previews } from '../previews/previews.ts';
+import type { Waiting } from '../previews/renderer.ts';
 import type { Storage, StoredFile } from '../storage/storage.ts';
 import type { NoThumbnail, Wanted } from './render.ts';
 
@@ -16,12 +17,12 @@ export function mayHaveThumbnail({ name, sizeBytes }: StoredFile): boolean {
   return hasImageEnding(name) && hasImageSize(sizeBytes);
 }
 
-/** Returns the thumbnail of a file's revision in the requested format. Throws `signal`'s reason while it waits. */
+/** Returns the thumbnail of a file's revision in the requested format. Throws the signal's reason while it waits. */
 export async function thumbnailOf(
   { storage, previews }: { readonly storage: Storage; readonly previews: Previews },
   { namespace, file }: ReadableFile,
   wanted: Wanted,
-  signal: AbortSignal,
+  waiting: Waiting,
 ): Promise<Uint8Array | ThumbnailFailure> {
   if (!hasImageEnding(file.name)) return 'unsupported_extension';
   if (!hasImageSize(file.sizeBytes)) return 'unsupported_image';
@@ -31,7 +32,7 @@ export async function thumbnailOf(
   const made = await previews.thumbnail.of(
     key,
     async () => ({ bytes: await bytesOf(storage.read(namespace, file, undefined)), wanted }),
-    signal,
+    waiting,
   );
   return made === 'failed' ? 'conversion_error' : made;
 }

@@ -217,6 +217,14 @@ describe('thumbnails of links', () => {
     expect((await fetch(below)).status).toBe(200);
   });
 
+  test('all 64 images of a folder’s page that are requested at once get their thumbnails', async () => {
+    const image = await png(600);
+    for (let index = 0; index < 64; index++) await put(service, `/many/${index}.png`, image);
+    const { text } = await get(await linkTo('/many'));
+    const asked = pictures(text).map(async (picture) => (await fetch(picture)).status);
+    expect(await Promise.all(asked)).toEqual(Array(64).fill(200));
+  });
+
   test('a thumbnail of a file that is no image answers 404', async () => {
     await put(service, '/fake/fake.png', 'text');
     const [picture = ''] = pictures((await get(await linkTo('/fake'))).text);

@@ -1,4 +1,4 @@
-import { copyFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -21,16 +21,22 @@ function previewsWith(program: string, clock = new ManualClock()): Previews {
 /** Returns a function that requests the view of a text, and the texts that were loaded for it. */
 function asking(previews: Previews) {
   const loads: string[] = [];
-  const ask = (key: string, signal = STAYS) =>
+  const ask = (key: string, signal = STAYS, line?: string) =>
     previews.text.of(
       key,
       async () => {
         loads.push(key);
         return { name: key, text: '' };
       },
-      signal,
+      { signal, line },
     );
   return { ask, loads };
+}
+
+/** Returns the id of the process that rendered a view. */
+function pidIn(view: Awaited<ReturnType<Previews['text']['of']>>): number {
+  if (typeof view === 'string') throw new Error(`there is no view: ${view}`);
+  return Number(view.markup);
 }
 
 describe('a render process that hangs', () => {
@@ -55,10 +61,9 @@ describe('a render process that hangs', () => {
     expect(await ask('one-more')).toBe('busy');
     goes.abort(new Error('gone'));
     expect((await ended).map(({ status }) => status)).toEqual(Array(33).fill('rejected'));
-    await clock.advance(10_000);
-    expect(loads).toEqual(['rev-0']);
     // A revision that was refused as busy is tried again when there is room.
     const again = ask('one-more');
+    await clock.advance(10_000);
     await eventually(() => expect(loads).toEqual(['rev-0', 'one-more']));
     await clock.untilSleeping();
     await clock.advance(10_000);
@@ -76,6 +81,70 @@ describe('a render process that crashes', () => {
     const after = await ask('c');
     expect(after).toMatchObject({ form: 'plain' });
     expect(after).not.toEqual(first);
+  });
+});
+
+describe('tasks of a line', () => {
+  test('tasks of two lines take turns, and each line keeps its order', async () => {
+    const { ask, loads } = asking(previewsWith('crashing.mjs'));
+    const first = ['a1', 'a2', 'a3'].map((key) => ask(key, STAYS, 'a'));
+    const second = ['b1', 'b2'].map((key) => ask(key, STAYS, 'b'));
+    await Promise.all([...first, ...second]);
+    expect(loads).toEqual(['a1', 'b1', 'a2', 'b2', 'a3']);
+  });
+
+  test('1000 tasks wait in a line without filling the queue, and those of callers who leave make room', async () => {
+    const clock = new ManualClock();
+    const { ask, loads } = asking(previewsWith('stuck.mjs', clock));
+    const goes = new AbortController();
+    const asked = Array.from({ length: 1001 }, (_, index) => ask(`rev-${index}`, goes.signal, 'line'));
+    const ended = Promise.allSettled(asked);
+    await clock.untilSleeping();
+    expect(await ask('in-line', STAYS, 'line')).toBe('busy');
+    const other = ask('other');
+    goes.abort(new Error('gone'));
+    expect(new Set((await ended).map(({ status }) => status))).toEqual(new Set(['rejected']));
+    const inLine = ask('in-line', STAYS, 'line');
+    await clock.advance(10_000);
+    for (const waited of [other, inLine]) {
+      await clock.untilSleeping();
+      await clock.advance(10_000);
+      expect(await waited).toBe('failed');
+    }
+    expect(loads).toEqual(['rev-0', 'other', 'in-line']);
+  });
+});
+
+describe('a render process that the system kills', () => {
+  test('a render process killed while idle costs the next texts nothing, whether its end is known yet or not', async () => {
+    const { ask } = asking(previewsWith('crashing.mjs'));
+    const kill = async (key: string) => {
+      const pid = pidIn(await ask(key));
+      process.kill(pid, 'SIGKILL');
+      return pid;
+    };
+    const first = await kill('a');
+    // Its end is not known yet: no event has come since the kill.
+    const second = await kill('b');
+    await eventually(() => expect(() => process.kill(second, 0)).toThrow('ESRCH'));
+    const third = pidIn(await ask('c'));
+    expect(new Set([first, second, third]).size).toBe(3);
+  });
+
+  test('a task whose render process is killed is rendered by a fresh one', async () => {
+    const folder = await temporaryDirectory();
+    try {
+      const program = join(folder.path, 'killed-once.mjs');
+      await copyFile(new URL('killed-once.mjs', PROCESSES), program);
+      const { ask, loads } = asking(previewsWith(pathToFileURL(program).href));
+      const asked = ask('rev');
+      const killed = join(folder.path, 'pid');
+      await eventually(async () => process.kill(Number(await readFile(killed, 'utf8')), 'SIGKILL'));
+      expect(await asked).toMatchObject({ form: 'plain' });
+      expect(loads).toEqual(['rev']);
+    } finally {
+      await folder.remove();
+    }
   });
 });
 
@@ -114,8 +183,7 @@ test('concurrent requests for a revision render it once, and the view is cached'
 test('a render process without a task ends after a minute', async () => {
   const clock = new ManualClock();
   const { ask } = asking(previewsWith('crashing.mjs', clock));
-  const view = await ask('a');
-  const pid = typeof view === 'string' ? 0 : Number(view.markup);
+  const pid = pidIn(await ask('a'));
   expect(() => process.kill(pid, 0)).not.toThrow();
   await clock.untilSleeping();
   await clock.advance(60_000);
