@@ -27,6 +27,8 @@ const ASK_EVERY_MS = 5_000;
 
 /** A running change of davgate. Its caller ends it with the outcome at each path. */
 export interface LocalChange {
+  /** Called before the service is asked for a change that began as `isUpload`: from now on it may be made. */
+  commits(): void;
   /**
    * Ends the change. Omitted paths have an unknown outcome. `isNew`: a folder among them was just created and is empty.
    */
@@ -173,17 +175,22 @@ export class MetadataCache {
 
   /**
    * Begins a change of davgate at `paths`, so that no older answer is used afterwards. `tree`: everything below changes
-   * too. `shield`: until the end the cache keeps its state, whatever the feed reports.
+   * too. `shield`: until the end the cache keeps its state, whatever the feed reports. `isUpload`: the body is still coming,
+   * and nothing is changed before `commits` is called.
    */
   begin(
     paths: readonly Path[],
-    { tree = false, shield = false }: { readonly tree?: boolean; readonly shield?: boolean } = {},
+    {
+      tree = false,
+      shield = false,
+      isUpload = false,
+    }: { readonly tree?: boolean; readonly shield?: boolean; readonly isUpload?: boolean } = {},
   ): LocalChange {
     const { cache, clock, shared } = this.#deps;
     const since = shared?.position ?? 0;
     const changes = paths.map((path) => {
       const key = keyOf(path);
-      return this.#own.begin(key, cache.peek(key), { tree, shield });
+      return this.#own.begin(key, cache.peek(key), { tree, shield, mayBeMade: !isUpload });
     });
     const made = (outcomes: readonly (readonly [Path, Known])[], isNew: boolean): MadeChange => {
       const byKey = new Map(outcomes.map(([path, outcome]) => [keyOf(path), outcome]));
@@ -191,6 +198,9 @@ export class MetadataCache {
       return { places, isNew, madeMs: clock.now() };
     };
     return {
+      commits() {
+        for (const change of changes) change.mayBeMade = true;
+      },
       end: async (outcomes, { isNew } = { isNew: false }) => {
         const change = made(outcomes, isNew);
         const isCertain = shared ? await shared.tell(change, since) : true;
@@ -213,7 +223,7 @@ export class MetadataCache {
   shield(path: Path): () => void {
     const { cache, clock } = this.#deps;
     const key = keyOf(path);
-    const ongoing = this.#own.begin(key, cache.peek(key), { tree: true, shield: true });
+    const ongoing = this.#own.begin(key, cache.peek(key), { tree: true, shield: true, mayBeMade: true });
     // Answers of running requests may show the place empty.
     cache.inFlight.changed(key, undefined);
     return () => void this.#end(ongoing, undefined, clock.now());
@@ -224,7 +234,7 @@ export class MetadataCache {
     const { cache } = this.#deps;
     const changes = change.places.map(({ path, isTree }) => {
       const key = keyOf(path);
-      return this.#own.begin(key, cache.peek(key), { tree: isTree, shield: false });
+      return this.#own.begin(key, cache.peek(key), { tree: isTree, shield: false, mayBeMade: true });
     });
     this.#endAll(changes, change, how);
   }
@@ -245,7 +255,10 @@ export class MetadataCache {
       announcer.entry(path, { isTree: outcome === undefined || !isFileNow(outcome) });
   }
 
-  /** Resolves when all changes of davgate that run now have ended: from then on the cache shows their outcome. */
+  /**
+   * Resolves when all changes of davgate that the service may have made until now have ended: from then on the cache shows
+   * their outcome.
+   */
   ownChangesEnded(signal: AbortSignal): Promise<void> {
     return this.#own.ended(signal);
   }
