@@ -123,8 +123,11 @@ export class Lookups {
     try {
       return await this.#readNow(folder.path, async () => folder, signal);
     } catch (error) {
-      // The folder itself has changed, so its cached entry is outdated.
-      if (isApiFailure(error, 'not-found', 'not-folder')) this.deps.cache.forget(keyOf(folder.path));
+      if (isApiFailure(error, 'not-found', 'not-folder')) {
+        // The folder itself has changed, so its cached entry is outdated.
+        this.deps.cache.forget(keyOf(folder.path));
+        await this.deps.afterAnswer?.();
+      }
       throw error;
     }
   }

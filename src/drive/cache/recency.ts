@@ -258,6 +258,13 @@ export class InFlight {
     for (const fetch of this.#underWay) if (covers(fetch, key)) fetch.changed.set(key, known ?? 'unsure');
   }
 
+  /** Records that the entry at `key` is being replaced: answers may lack it, and what is below it. */
+  away(key: string): void {
+    this.changed(key, undefined);
+    for (const fetch of this.#underWay)
+      if (fetch.scope === 'entry' && isKeyWithin(fetch.key, key)) fetch.changed.set(fetch.key, 'unsure');
+  }
+
   /** Records that `key` and everything below was replaced. */
   dropped(key: string): void {
     for (const fetch of this.#underWay) {
