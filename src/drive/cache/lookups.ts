@@ -123,11 +123,8 @@ export class Lookups {
     try {
       return await this.#readNow(folder.path, async () => folder, signal);
     } catch (error) {
-      if (isApiFailure(error, 'not-found', 'not-folder')) {
-        // The folder itself has changed, so its cached entry is outdated.
-        this.deps.cache.forget(keyOf(folder.path));
-        await this.deps.afterAnswer?.();
-      }
+      // The folder itself has changed, so its cached entry is outdated.
+      if (isApiFailure(error, 'not-found', 'not-folder')) this.deps.cache.forget(keyOf(folder.path));
       throw error;
     }
   }
