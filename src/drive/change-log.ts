@@ -35,7 +35,8 @@ export function createChangeLog(deps: ChangeLogDeps): ChangeLog {
 
   /**
    * Resolves when reads show all that the service has reported: the cache knows the changes of others, and the changes of
-   * davgate, during which it may still show what was before, have ended.
+   * davgate, during which it may still show what was before, have ended. An upload whose body is still coming is not waited
+   * for: callers have read their cursor already, so what is committed from now on is among the changes after it.
    */
   const settled = async (signal: AbortSignal) => {
     await feed.readAll(signal);

@@ -5,7 +5,7 @@ import type { Clock } from '../util/clock.ts';
 import { endsBefore } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
-import { ROOT } from '../util/path.ts';
+import { keyOf, ROOT } from '../util/path.ts';
 import { ChangeFeed } from './cache/change-feed.ts';
 import { OwnFeedProgress, SharedFeedProgress } from './cache/feed-progress.ts';
 import { MetadataCache } from './cache/metadata-cache.ts';
@@ -139,7 +139,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const { placeholderMs = PLACEHOLDER_MS } = options;
   const { availability } = unguarded;
   const locks = new PathLocks();
-  const callLocks = new PathLocks();
+  const callLocks = new PathLocks((path) => treeCache.inFlight.away(keyOf(path)));
   const remote = guardRemote(unguarded, callLocks, (changes) => hiddenEntries.look(changes));
   const times = new ModifiedTimes(state.times);
   const localFiles = new LocalFiles(state.localFiles, clock, options.localFilesPolicy ?? 'keep');

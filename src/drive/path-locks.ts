@@ -16,6 +16,9 @@ export class PathLocks {
   readonly #shared = new Set<Holder>();
   readonly #exclusive = new Set<Holder>();
 
+  /** Calls `onExclusive` with each path of an exclusive lock when it is granted. */
+  constructor(private readonly onExclusive: (path: Path) => void = () => {}) {}
+
   /** Runs `work` while no overlapping exclusive lock is held. */
   shared<T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> {
     return enter(this.#shared, paths, [this.#exclusive], work);
@@ -23,7 +26,10 @@ export class PathLocks {
 
   /** Runs `work` while no other overlapping lock is held. */
   exclusive<T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> {
-    return enter(this.#exclusive, paths, [this.#shared, this.#exclusive], work);
+    return enter(this.#exclusive, paths, [this.#shared, this.#exclusive], () => {
+      for (const path of paths) this.onExclusive(path);
+      return work();
+    });
   }
 
   /** Resolves when the exclusive locks on `path` are released; returns `undefined` when there are none. */
@@ -45,7 +51,7 @@ export function guardRemote(
 ): Remote {
   const shared = <T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> => locks.shared(paths, work);
   async function* list(...[folder, options, signal]: Parameters<Remote['list']>) {
-    // A replacement does not wait for a listing, which may be long: the cache learns of the change.
+    // A replacement does not wait for a listing, which may be long: `onExclusive` of `locks` tells the cache.
     const shareable = locks.untilShareable(folder);
     if (shareable !== undefined) await shareable;
     for await (const page of remote.list(folder, options, signal)) {

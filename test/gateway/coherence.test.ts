@@ -197,6 +197,36 @@ function untilNoneIsHidden(): Promise<readonly string[]> {
   });
 }
 
+test.each([
+  ['PROPFIND', '/d/', 'list_folder', 207, ['/']],
+  ['PROPFIND', '/d/sub/', 'list_folder', 207, ['/', '/d/']],
+  ['HEAD', '/d/a', 'get_metadata', 200, ['/']],
+] as const)(
+  '%s of %s whose %s reaches the service while another gateway changes the letter case of /d answers %i',
+  async (method, path, call, status, known) => {
+    const gated = [await startGatedService(service.url), await startGatedService(service.url)] as const;
+    try {
+      for (const file of ['/d/a', '/d/sub/b']) await put(service, file, 'text');
+      const [reading, renaming] = [await gateways.add(gated[0].url), await gateways.add(gated[1].url)];
+      for (const folder of known) await names(reading, folder);
+      const [sent, answer] = [gated[0].close(call), gated[0].closeBehind(call)];
+      const answered = send(reading, method, path, { depth: '1' });
+      await sent.reached;
+      const aside = gated[1].closeBehind('move_v2');
+      const renamed = send(renaming, 'MOVE', '/d', { destination: '/D' });
+      await aside.reached;
+      sent.open();
+      await answer.reached;
+      answer.open();
+      aside.open();
+      expect((await renamed).status).toBeLessThan(300);
+      expect((await answered).status).toBe(status);
+    } finally {
+      for (const proxy of gated) await proxy.end();
+    }
+  },
+);
+
 test('random changes through two gateways and elsewhere leave both with what the service has', async () => {
   const paths = ['/a', '/b', '/a/x', '/b/x', '/a/x/y'];
   const any = <T>(some: readonly T[]): T => some[Math.floor(Math.random() * some.length)] as T;

@@ -1,5 +1,5 @@
-import { isOutage } from '../../api/errors.ts';
-import type { Availability, Change, Entry } from '../../api/remote.ts';
+import { isApiFailure, isOutage } from '../../api/errors.ts';
+import type { Availability, Change, Entry, FolderEntry } from '../../api/remote.ts';
 import { type Clock, elapsedMs, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import type { Meter } from '../../util/meter.ts';
 import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
@@ -27,6 +27,8 @@ const ASK_EVERY_MS = 5_000;
 
 /** A running change of davgate. Its caller ends it with the outcome at each path. */
 export interface LocalChange {
+  /** Called before the service is asked for a change that began as `isUpload`: from now on it may be made. */
+  commits(): void;
   /**
    * Ends the change. Omitted paths have an unknown outcome. `isNew`: a folder among them was just created and is empty.
    */
@@ -97,10 +99,23 @@ export class MetadataCache {
       }
       if (await this.prefetch.awaitAhead(entry, signal)) continue;
       this.prefetch.notice(entry);
-      const folder = await this.#lookups.folder(entry, signal);
-      if (folder.isWhole) return folder.listing(entry);
+      const folder = await this.#listed(entry, signal);
+      if (folder?.isWhole) return folder.listing(entry);
     }
     throw tooUnsteady(path);
+  }
+
+  /**
+   * Lists a folder at the service. Returns `undefined` when it is not there: another lookup of its entry, which waits for
+   * replacements, tells whether it has only been moved aside for a moment.
+   */
+  async #listed(folder: FolderEntry, signal: AbortSignal | undefined): Promise<CachedFolder | undefined> {
+    try {
+      return await this.#lookups.folder(folder, signal);
+    } catch (error) {
+      if (folder.path === ROOT || !isApiFailure(error, 'not-found', 'not-folder')) throw error;
+      return undefined;
+    }
   }
 
   /**
@@ -173,17 +188,22 @@ export class MetadataCache {
 
   /**
    * Begins a change of davgate at `paths`, so that no older answer is used afterwards. `tree`: everything below changes
-   * too. `shield`: until the end the cache keeps its state, whatever the feed reports.
+   * too. `shield`: until the end the cache keeps its state, whatever the feed reports. `isUpload`: the body is still coming,
+   * and nothing is changed before `commits` is called.
    */
   begin(
     paths: readonly Path[],
-    { tree = false, shield = false }: { readonly tree?: boolean; readonly shield?: boolean } = {},
+    {
+      tree = false,
+      shield = false,
+      isUpload = false,
+    }: { readonly tree?: boolean; readonly shield?: boolean; readonly isUpload?: boolean } = {},
   ): LocalChange {
     const { cache, clock, shared } = this.#deps;
     const since = shared?.position ?? 0;
     const changes = paths.map((path) => {
       const key = keyOf(path);
-      return this.#own.begin(key, cache.peek(key), { tree, shield });
+      return this.#own.begin(key, cache.peek(key), { tree, shield, mayBeMade: !isUpload });
     });
     const made = (outcomes: readonly (readonly [Path, Known])[], isNew: boolean): MadeChange => {
       const byKey = new Map(outcomes.map(([path, outcome]) => [keyOf(path), outcome]));
@@ -191,6 +211,9 @@ export class MetadataCache {
       return { places, isNew, madeMs: clock.now() };
     };
     return {
+      commits() {
+        for (const change of changes) change.mayBeMade = true;
+      },
       end: async (outcomes, { isNew } = { isNew: false }) => {
         const change = made(outcomes, isNew);
         const isCertain = shared ? await shared.tell(change, since) : true;
@@ -213,9 +236,9 @@ export class MetadataCache {
   shield(path: Path): () => void {
     const { cache, clock } = this.#deps;
     const key = keyOf(path);
-    const ongoing = this.#own.begin(key, cache.peek(key), { tree: true, shield: true });
-    // Answers of running requests may show the place empty.
-    cache.inFlight.changed(key, undefined);
+    const ongoing = this.#own.begin(key, cache.peek(key), { tree: true, shield: true, mayBeMade: true });
+    // Before the lock of the path, which waits for running calls.
+    cache.inFlight.away(key);
     return () => void this.#end(ongoing, undefined, clock.now());
   }
 
@@ -224,7 +247,7 @@ export class MetadataCache {
     const { cache } = this.#deps;
     const changes = change.places.map(({ path, isTree }) => {
       const key = keyOf(path);
-      return this.#own.begin(key, cache.peek(key), { tree: isTree, shield: false });
+      return this.#own.begin(key, cache.peek(key), { tree: isTree, shield: false, mayBeMade: true });
     });
     this.#endAll(changes, change, how);
   }
@@ -245,7 +268,10 @@ export class MetadataCache {
       announcer.entry(path, { isTree: outcome === undefined || !isFileNow(outcome) });
   }
 
-  /** Resolves when all changes of davgate that run now have ended: from then on the cache shows their outcome. */
+  /**
+   * Resolves when all changes of davgate that the service may have made until now have ended: from then on the cache shows
+   * their outcome.
+   */
   ownChangesEnded(signal: AbortSignal): Promise<void> {
     return this.#own.ended(signal);
   }

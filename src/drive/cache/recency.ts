@@ -46,6 +46,8 @@ export interface Ongoing {
   readonly tree: boolean;
   /** Whether reports of the feed are ignored meanwhile: they come from intermediate steps of the change. */
   readonly shield: boolean;
+  /** Whether the service may have made the change already. */
+  mayBeMade: boolean;
   /** Revisions older than the outcome of the change. */
   readonly olderRevs: Set<string>;
   /** Whether another change of davgate ran at the same time, so that the order is unknown. */
@@ -72,7 +74,7 @@ export class LocalChanges {
   begin(
     key: string,
     before: Known | undefined,
-    how: { readonly tree: boolean; readonly shield: boolean },
+    how: { readonly tree: boolean; readonly shield: boolean; readonly mayBeMade: boolean },
   ): Ongoing {
     const olderRevs = new Set(this.#guards.get(key)?.revs);
     // A folder keeps its id: one that was moved away can come back.
@@ -113,10 +115,11 @@ export class LocalChanges {
     return true;
   }
 
-  /** Resolves when all changes that run now have ended. */
+  /** Resolves when all changes that run now, and that the service may have made already, have ended. */
   async ended(signal: AbortSignal): Promise<void> {
     const running: Ongoing[] = [];
-    for (const changes of this.#ongoing.values()) for (const change of changes) running.push(change);
+    for (const changes of this.#ongoing.values())
+      for (const change of changes) if (change.mayBeMade) running.push(change);
     const isRunning = (change: Ongoing) => this.#ongoing.get(change.key)?.has(change) === true;
     this.#watchers++;
     try {
@@ -253,6 +256,13 @@ export class InFlight {
   /** Records that `key` is now `known`; `undefined`: it changed into something unknown. */
   changed(key: string, known: Known | undefined): void {
     for (const fetch of this.#underWay) if (covers(fetch, key)) fetch.changed.set(key, known ?? 'unsure');
+  }
+
+  /** Records that the entry at `key` is being replaced: answers may lack it, and what is below it. */
+  away(key: string): void {
+    this.changed(key, undefined);
+    for (const fetch of this.#underWay)
+      if (fetch.scope === 'entry' && isKeyWithin(fetch.key, key)) fetch.changed.set(fetch.key, 'unsure');
   }
 
   /** Records that `key` and everything below was replaced. */

@@ -205,12 +205,13 @@ export class Writer {
     let before = typeof at === 'string' ? undefined : at;
     // An existing file keeps its name, whatever letter case the client uses.
     const path = typeof at === 'string' ? join(parent.path, nameOf(at)) : at.path;
-    const change = metadata.begin([path]);
+    const change = metadata.begin([path], { isUpload: true });
     const aroundCommit: AroundCommit = (commit) =>
       this.#whileParentIsThere(path, () => {
         const known = metadata.peek(path);
         if (known === 'absent') before = undefined;
         else if (known?.kind === 'file') before = known;
+        change.commits();
         return commit();
       });
     let entry: FileEntry;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../util/clock.ts';
 import { overlaid } from '../../util/overlaid.ts';
-import { isWithin, keyOf, type Path, parentOf } from '../../util/path.ts';
+import { isWithin, type Path } from '../../util/path.ts';
 import { sizeText } from '../../util/size-text.ts';
 import { waitAtMost } from '../../util/wait.ts';
 import { FileError } from '../errors.ts';
@@ -49,10 +49,7 @@ export class Quota implements DriveLimit {
         return this.#grow({ path, before, sizeBytes, addedBytes }, () => history.restore(path, rev));
       },
       undelete: async (path) => {
-        const { items } = await history.trash(parentOf(path));
-        const deleted = items.find((item) => keyOf(item.path) === keyOf(path));
-        // The service does not tell the size of a deleted folder, so it is restored while anything fits.
-        const sizeBytes = deleted?.file?.sizeBytes ?? 1;
+        const sizeBytes = await deletedSize(history, path);
         const growth = { path, before: undefined, sizeBytes, addedBytes: sizeBytes };
         return this.#grow(growth, () => history.undelete(path));
       },
@@ -151,4 +148,16 @@ async function entrySize(files: Files, entry: Entry | undefined): Promise<number
   for await (const { children } of files.walk(entry.path))
     for (const child of children) if (child.kind === 'file') bytes += child.sizeBytes;
   return bytes;
+}
+
+/** Returns the size of the file that was deleted at `path`. */
+async function deletedSize(history: History, path: Path): Promise<number> {
+  try {
+    const { files, currentRev } = await history.versions(path);
+    return currentRev === undefined ? (files[0]?.sizeBytes ?? 0) : 0;
+  } catch (error) {
+    // The service does not tell the size of a deleted folder, so it is restored while anything fits.
+    if (error instanceof FileError && error.fault === 'is-a-folder') return 1;
+    throw error;
+  }
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ROOT } from '../../../src/util/path.ts';
 import { MemoryDrive, turn } from '../../support/memory-drive.ts';
 import { at, MemoryRemote } from '../../support/memory-remote.ts';
 
@@ -33,6 +34,15 @@ async function during<T>(kind: keyof typeof moves, meanwhile: () => T): Promise<
   const [outcome] = await Promise.all([other, done]);
   while ((await drive.state.replacements.all()).length > 0) await turn();
   return outcome;
+}
+
+/** Runs `ask`, whose listing the service begins while the target `/To` is aside, although it was sent before. */
+async function overtaken<T>(kind: keyof typeof moves, ask: () => Promise<T>): Promise<T> {
+  const sent = remote.holdNext('list', 'begin');
+  const answer = ask();
+  await sent.reached;
+  await during(kind, () => sent.release());
+  return answer;
 }
 
 test.each([
@@ -81,4 +91,53 @@ test('a write in progress is committed before a change of letter case moves its 
 test('a folder made elsewhere at the target during a COPY does not stand for the copy', async () => {
   await during('copy', () => remote.putFile(at('/To/theirs'), 'theirs'));
   expect(remote.paths).toEqual(['/From', '/From/new', '/To', '/To/new']);
+});
+
+test.each([
+  ['copy', ['new']],
+  ['move', ['new']],
+  ['rename', ['old']],
+] as const)(
+  'a listing of a folder that was sent just before a %s moved the folder aside shows what is there afterwards',
+  async (kind, names) => {
+    expect(await overtaken(kind, () => drive.names(at('/To')))).toEqual(names);
+    expect(await drive.names(at('/To'))).toEqual(names);
+  },
+);
+
+test.each([
+  ['copy', ['From', 'To']],
+  ['move', ['To']],
+  ['rename', ['From', 'TO']],
+] as const)(
+  'a listing that was sent just before a %s moved a folder in it aside shows that folder',
+  async (kind, names) => {
+    expect(await overtaken(kind, () => drive.names(ROOT))).toEqual(expect.arrayContaining([...names]));
+    expect(await drive.names(ROOT)).toEqual(names);
+  },
+);
+
+test('a walk whose listing of a folder was sent just before a change of letter case above it shows what is in the folder', async () => {
+  remote.putFile(at('/To/sub/deep'), 'deep');
+  await drive.files.list(at('/To'));
+  const walked = await overtaken('rename', async () => {
+    const found: string[] = [];
+    for await (const { children } of drive.files.walk(at('/To')))
+      found.push(...children.map(({ name }) => name));
+    return found;
+  });
+  expect(walked.sort()).toEqual(['deep', 'old', 'sub']);
+});
+
+test('a listing of a folder that was removed elsewhere a moment ago fails with not-found', async () => {
+  remote.holdFeed();
+  remote.delete(at('/To'));
+  await expect(drive.files.list(at('/To'))).rejects.toMatchObject({ fault: 'not-found' });
+});
+
+test('a listing of a folder that was replaced by a file elsewhere a moment ago fails with not-a-folder', async () => {
+  remote.holdFeed();
+  remote.delete(at('/To'));
+  remote.putFile(at('/To'), 'a file');
+  await expect(drive.files.list(at('/To'))).rejects.toMatchObject({ fault: 'not-a-folder' });
 });
