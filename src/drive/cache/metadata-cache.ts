@@ -180,7 +180,7 @@ export class MetadataCache {
     { tree = false, shield = false }: { readonly tree?: boolean; readonly shield?: boolean } = {},
   ): LocalChange {
     const { cache, clock, shared } = this.#deps;
-    const since = shared?.position ?? 0;
+    const since = shared?.position;
     const changes = paths.map((path) => {
       const key = keyOf(path);
       return this.#own.begin(key, cache.peek(key), { tree, shield });
