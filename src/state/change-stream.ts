@@ -1,7 +1,16 @@
+/** The place of an event in a stream. */
+export interface StreamPosition {
+  /** The lifetime of the stream: another one begins when it has lost events. */
+  readonly lifetime: string;
+  /** Greater by one than that of the event before it, and given again when the event is lost. */
+  readonly number: number;
+  /** Differs from that of any other event that is given the same number. */
+  readonly nonce: string;
+}
+
 /** An event that a gateway has told the others. */
 export interface StreamEvent {
-  /** Greater by one than that of the event before it. */
-  readonly position: number;
+  readonly position: StreamPosition;
   /** The gateway that added it. */
   readonly gateway: string;
   readonly text: string;
@@ -11,11 +20,18 @@ export interface StreamEvent {
 export interface StreamPage {
   readonly events: readonly StreamEvent[];
   /** The position of the last event in the stream. */
-  readonly end: number;
-  /** Whether events between the asked position and these are not in the stream any more. */
+  readonly end: StreamPosition;
+  /** Whether events at the asked position, or between it and these, are not in the stream any more. */
   readonly isLost: boolean;
   /** Whether a gateway reports the change feed of the service as it happens. */
   readonly isFeedUp: boolean;
+}
+
+/** An event that was added. */
+export interface AddedEvent {
+  readonly position: StreamPosition;
+  /** The position of the event before it. */
+  readonly before: StreamPosition;
 }
 
 /**
@@ -25,10 +41,10 @@ export interface StreamPage {
 export interface ChangeStream {
   /** Names this gateway in the events that it adds, from its start to its end. */
   readonly gateway: string;
-  /** Adds an event, and returns its position. */
-  add(text: string): Promise<number>;
-  /** Returns the events after `position`; none for `undefined`, which only asks for the end. */
-  after(position: number | undefined): Promise<StreamPage>;
+  /** Adds an event. `read`: the position that the gateway has read. */
+  add(text: string, read: StreamPosition | undefined): Promise<AddedEvent>;
+  /** Returns the events after `read`; none for `undefined`, which only asks for the end. */
+  after(read: StreamPosition | undefined): Promise<StreamPage>;
   readonly feed: SharedFeed;
 }
 

@@ -4,7 +4,14 @@ import { openRedisState } from '../../src/state/redis/state.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
-import { passForLocks, sayToRedis, seenInRedis, type TestRedis } from '../support/redis.ts';
+import {
+  passForLocks,
+  restoreStream,
+  saveStream,
+  sayToRedis,
+  seenInRedis,
+  type TestRedis,
+} from '../support/redis.ts';
 import { accountSharingContract } from './account-sharing.contract.ts';
 import { appPasswordsContract } from './app-passwords.contract.ts';
 import { changeStreamContract } from './change-stream.contract.ts';
@@ -109,11 +116,23 @@ export function redisStateContract(driver: string, start: () => Promise<RedisUnd
     if (!one.gatewayLeases || !other.gatewayLeases) throw new Error('a drive in Redis has no leases');
     return [one.gatewayLeases, other.gatewayLeases];
   });
-  changeStreamContract(driver, async () => {
-    const [one, other] = await openTwo();
-    if (!one.changeStream || !other.changeStream) throw new Error('a drive in Redis has no change stream');
-    return [one.changeStream, other.changeStream];
-  });
+  changeStreamContract(
+    driver,
+    async () => {
+      const [one, other] = await openTwo();
+      if (!one.changeStream || !other.changeStream) throw new Error('a drive in Redis has no change stream');
+      return [one.changeStream, other.changeStream];
+    },
+    {
+      // Only the server that has the drive as its primary carries it out.
+      save: async () => {
+        for (const server of redis.servers) await saveStream(server, `drive-${drives}`);
+      },
+      restore: async () => {
+        for (const server of redis.servers) await restoreStream(server, `drive-${drives}`);
+      },
+    },
+  );
   accountSharingContract(driver, async () => [await open(), await open()]);
   ownersContract(driver, async () => (await openEmpty()).owners);
   appPasswordsContract(driver, async () => (await openEmpty()).appPasswords);

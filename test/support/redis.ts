@@ -131,6 +131,18 @@ export async function passForLocks(redis: TestRedis, drive: string, ms: number):
   await sayToRedis(redis, `EVAL "${script}" 1 davgate:{${drive}}:lock-ends ${ms}`);
 }
 
+/** Saves the stream of changes of a drive for `restoreStream`. */
+export async function saveStream(redis: TestRedis, drive: string): Promise<void> {
+  const script = `redis.call('SET', KEYS[2], redis.call('DUMP', KEYS[1]))`;
+  await sayToRedis(redis, `EVAL "${script}" 2 davgate:{${drive}}:changes davgate:{${drive}}:saved-changes`);
+}
+
+/** Makes Redis lose the changes of a drive since `saveStream`, like a crash before they are on the disk. */
+export async function restoreStream(redis: TestRedis, drive: string): Promise<void> {
+  const script = `redis.call('RESTORE', KEYS[1], 0, redis.call('GET', KEYS[2]), 'REPLACE')`;
+  await sayToRedis(redis, `EVAL "${script}" 2 davgate:{${drive}}:changes davgate:{${drive}}:saved-changes`);
+}
+
 /**
  * Returns what an expectation compares a lock from Redis with: its end is measured at each call, and a slow machine takes
  * minutes for a test.

@@ -200,7 +200,7 @@ export class MetadataCache {
     }: { readonly tree?: boolean; readonly shield?: boolean; readonly isUpload?: boolean } = {},
   ): LocalChange {
     const { cache, clock, shared } = this.#deps;
-    const since = shared?.position ?? 0;
+    const since = shared?.position;
     const changes = paths.map((path) => {
       const key = keyOf(path);
       return this.#own.begin(key, cache.peek(key), { tree, shield, mayBeMade: !isUpload });

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Change, Entry } from '../../api/remote.ts';
-import type { ChangeStream, StreamEvent } from '../../state/change-stream.ts';
+import type { AddedEvent, ChangeStream, StreamEvent, StreamPosition } from '../../state/change-stream.ts';
 import { type Clock, type Instant, instantIn } from '../../util/clock.ts';
 import { largest } from '../../util/extremes.ts';
 import type { Log } from '../../util/log.ts';
@@ -103,7 +103,7 @@ export class SharedChanges {
   readonly #untold: MadeChange[] = [];
   /** Why the last event could not be added. */
   #failure = '';
-  #position: number | undefined;
+  #position: StreamPosition | undefined;
   #reading: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -113,8 +113,8 @@ export class SharedChanges {
   }
 
   /** The position up to which this gateway has read the stream. */
-  get position(): number {
-    return this.#position ?? 0;
+  get position(): StreamPosition | undefined {
+    return this.#position;
   }
 
   /** Starts to pass the changes of other gateways on. */
@@ -151,28 +151,33 @@ export class SharedChanges {
    * Tells the others of a change, which began when `since` was the position. Returns whether its outcome is certain: no
    * other gateway has changed the same at the same time.
    */
-  async tell(change: MadeChange, since: number): Promise<boolean> {
-    const position = await this.#addOwn({ kind: 'change', since, ...change });
-    if (position === undefined) {
+  async tell(change: MadeChange, since: StreamPosition | undefined): Promise<boolean> {
+    const number = await this.#addOwn({ kind: 'change', since: this.#numberOf(since), ...change });
+    if (number === undefined) {
       this.#tellLater(withoutOutcomes(change));
       return false;
     }
-    const isCertain = !this.#recent.meets(change, since);
-    this.#recent.add(position, change);
+    const isCertain = !this.#recent.meets(change, this.#numberOf(since));
+    this.#recent.add(number, change);
     return isCertain;
+  }
+
+  /** Returns the number of a position; 0 if the stream has lost events since, whose numbers others may have now. */
+  #numberOf(position: StreamPosition | undefined): number {
+    return position && position.lifetime === this.#position?.lifetime ? position.number : 0;
   }
 
   /** Tells the others of the time that a client has set. */
   async tellTime(entry: Entry): Promise<void> {
-    const position = await this.#addOwn({ kind: 'time', entry });
+    const number = await this.#addOwn({ kind: 'time', entry });
     const { path } = entry;
-    if (position === undefined && path !== ROOT)
+    if (number === undefined && path !== ROOT)
       this.#tellLater({ places: [{ path, isTree: false }], isNew: false, madeMs: this.#deps.clock.now() });
   }
 
   /** Tells the others that the entry at `path` is away until `tellReplaced`. Throws `StateUnavailable`: they must know. */
   async tellReplacing(id: string, path: Path): Promise<void> {
-    await this.#deps.stream.add(textOf({ kind: 'replacing', id, path }));
+    await this.#deps.stream.add(textOf({ kind: 'replacing', id, path }), this.#position);
   }
 
   /** A failure needs no repetition: the others look whether a replacement is still noted. */
@@ -180,17 +185,20 @@ export class SharedChanges {
     await this.#addOwn({ kind: 'replaced', id });
   }
 
-  /** Adds an event that this gateway needs not apply, because it tells what the gateway itself does. */
+  /**
+   * Adds an event that this gateway needs not apply, because it tells what the gateway itself does. Returns its number, or
+   * `undefined` if Redis was not told.
+   */
   async #addOwn(event: Event): Promise<number | undefined> {
-    const position = await this.#add(event);
+    const added = await this.#add(event);
     // Without another event in between, there is nothing to read before it.
-    if (position !== undefined && position === this.position + 1) this.#position = position;
-    return position;
+    if (added && areEqual(added.before, this.#position)) this.#position = added.position;
+    return added?.position.number;
   }
 
-  async #add(event: Event): Promise<number | undefined> {
+  async #add(event: Event): Promise<AddedEvent | undefined> {
     try {
-      return await this.#deps.stream.add(textOf(event));
+      return await this.#deps.stream.add(textOf(event), this.#position);
     } catch (error) {
       this.#failure = String(error);
       return undefined;
@@ -230,10 +238,10 @@ export class SharedChanges {
         });
         if (this.#position === undefined || page.isLost) {
           this.#listener?.reset();
-          this.#recent.forget(page.end);
+          this.#recent.forget(page.end.number);
           this.#position = page.end;
         } else for (const event of page.events) await this.#apply(event);
-        isBehind = this.#position < page.end;
+        isBehind = this.#position.number < page.end.number;
         if (page.isFeedUp) freshness.up();
         else freshness.down();
       }
@@ -259,7 +267,7 @@ export class SharedChanges {
       else if (event.kind === 'replaced') replacements.end(event.id);
       else {
         listener.applyOther(event, { isCertain: !this.#recent.meets(event, event.since) });
-        this.#recent.add(position, event);
+        this.#recent.add(position.number, event);
       }
     }
     // An event that could not be applied is read again.
@@ -282,6 +290,10 @@ function textOf(event: Event): string {
 
 function withoutOutcomes({ places, madeMs }: MadeChange): MadeChange {
   return { places: places.map(({ path, isTree }) => ({ path, isTree })), isNew: false, madeMs };
+}
+
+function areEqual(one: StreamPosition, other: StreamPosition | undefined): boolean {
+  return one.lifetime === other?.lifetime && one.number === other.number && one.nonce === other.nonce;
 }
 
 interface RecentPlace {

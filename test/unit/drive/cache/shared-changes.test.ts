@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { feedEventText, type MadeChange, SharedChanges } from '../../../../src/drive/cache/shared-changes.ts';
 import { Freshness } from '../../../../src/drive/cache/tree-cache.ts';
-import type { ChangeStream, StreamEvent } from '../../../../src/state/change-stream.ts';
+import type { ChangeStream, StreamEvent, StreamPosition } from '../../../../src/state/change-stream.ts';
 import { elapsedMs } from '../../../../src/util/clock.ts';
 import { silentLog } from '../../../../src/util/log.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -16,6 +16,24 @@ class MemoryStream {
   isHanging = false;
   /** Number of the first events that are not there any more. */
   trimmed = 0;
+  #lifetime = 1;
+  #added = 0;
+
+  /** Loses the last event. */
+  loseLast(): void {
+    this.events.pop();
+  }
+
+  get #end(): StreamPosition {
+    const last = this.events.at(-1)?.position;
+    return { number: last?.number ?? 0, nonce: last?.nonce ?? '0', lifetime: `${this.#lifetime}` };
+  }
+
+  #check(read: StreamPosition | undefined): void {
+    const isThere =
+      (read?.number ?? 0) === 0 || this.events[(read?.number ?? 0) - 1]?.position.nonce === read?.nonce;
+    if (!isThere) this.#lifetime++;
+  }
 
   of(gateway: string): ChangeStream {
     const unused = async () => {
@@ -24,17 +42,23 @@ class MemoryStream {
     return {
       gateway,
       feed: { takeTurn: unused, endTurn: unused, cursor: unused, add: unused },
-      add: async (text) => {
+      add: async (text, read) => {
         if (this.isAway) throw new Error('Redis is away');
-        this.events.push({ position: this.events.length + 1, gateway, text });
-        return this.events.length;
+        this.#check(read);
+        const before = this.#end;
+        const position = { ...before, number: before.number + 1, nonce: `${++this.#added}` };
+        this.events.push({ position, gateway, text });
+        return { position, before };
       },
-      after: async (position) => {
+      after: async (read) => {
         if (this.isHanging) return new Promise(() => {});
         if (this.isAway) throw new Error('Redis is away');
-        const end = this.events.length;
-        const isLost = position !== undefined && position < this.trimmed;
-        const events = position === undefined ? [] : this.events.slice(Math.max(position, this.trimmed));
+        this.#check(read);
+        const end = this.#end;
+        const isLost = read !== undefined && (read.number < this.trimmed || read.lifetime !== end.lifetime);
+        const events = this.events
+          .slice(read === undefined ? this.events.length : Math.max(read.number, this.trimmed))
+          .map(({ position, ...event }) => ({ ...event, position: { ...position, lifetime: end.lifetime } }));
         return { events, end, isLost, isFeedUp: true };
       },
     };
@@ -120,7 +144,8 @@ test.each([
 
 test('a change that began long ago is uncertain, because what happened meanwhile is not remembered any more', async () => {
   const since = one.shared.position;
-  for (let number = 0; number < 2_500; number++) await other.shared.tell(change(`/other-${number}`), number);
+  for (let number = 0; number < 2_500; number++)
+    await other.shared.tell(change(`/other-${number}`), other.shared.position);
   await one.shared.catchUp();
   expect(await one.shared.tell(change('/a'), since)).toBe(false);
 });
@@ -148,6 +173,42 @@ test('a gateway that has missed events drops everything', async () => {
   await one.shared.tell(change('/b'), one.shared.position);
   await other.shared.catchUp();
   expect(other.told).toEqual(['reset', '/b certain']);
+});
+
+test('a gateway that has read an event which Redis loses drops everything, though another event has its number', async () => {
+  await one.shared.tell(change('/lost'), one.shared.position);
+  await other.shared.catchUp();
+  const number = other.shared.position?.number;
+  stream.loseLast();
+  const third = await start('third');
+  await third.shared.tell(change('/a'), third.shared.position);
+  expect(third.shared.position?.number).toBe(number);
+  await clock.during(third.shared.close());
+  await other.shared.catchUp();
+  expect(other.told).toEqual(['/lost certain', 'reset']);
+});
+
+test('a gateway that adds a change after an unnoticed loss still learns of those before it', async () => {
+  await one.shared.tell(change('/lost'), one.shared.position);
+  stream.loseLast();
+  await other.shared.tell(change('/a'), other.shared.position);
+  await one.shared.tell(change('/b'), one.shared.position);
+  await Promise.all([one.shared.catchUp(), other.shared.catchUp()]);
+  expect([one.told, other.told]).toEqual([['reset'], ['reset']]);
+});
+
+test('a change that began before a loss is uncertain, because its position tells nothing any more', async () => {
+  await one.shared.tell(change('/lost'), one.shared.position);
+  const since = one.shared.position;
+  stream.loseLast();
+  await one.shared.catchUp();
+  await other.shared.catchUp();
+  await other.shared.tell(change('/a'), other.shared.position);
+  expect(one.told).toEqual(['reset']);
+  await one.shared.catchUp();
+  expect(await one.shared.tell(change('/a'), since)).toBe(false);
+  await other.shared.catchUp();
+  expect(other.told).toEqual(['reset', '/a unknown']);
 });
 
 test('a change that Redis was not told while it was away is told later, with an unknown outcome', async () => {
@@ -186,9 +247,9 @@ test('a time that Redis was not told while it was away is told later as a change
 
 test('reports of the feed are applied by every gateway, and a report too large for Redis drops everything', async () => {
   const deleted = (path: string) => ({ kind: 'deleted', path: at(path) }) as const;
-  await stream.of('one').add(feedEventText([deleted('/a')], { isDoubted: false }));
+  await stream.of('one').add(feedEventText([deleted('/a')], { isDoubted: false }), undefined);
   const many = Array.from({ length: 5_000 }, (_, index) => deleted(`/folder/${index}`));
-  await stream.of('one').add(feedEventText(many, { isDoubted: false }));
+  await stream.of('one').add(feedEventText(many, { isDoubted: false }), undefined);
   await Promise.all([one.shared.catchUp(), other.shared.catchUp()]);
   expect([one.told, other.told]).toEqual([
     ['feed 1', 'reset'],
@@ -198,7 +259,7 @@ test('reports of the feed are applied by every gateway, and a report too large f
 
 test('a report of the feed that a gateway could not apply is applied by its next read', async () => {
   isFailing = true;
-  await stream.of('one').add(feedEventText([], { isDoubted: false }));
+  await stream.of('one').add(feedEventText([], { isDoubted: false }), undefined);
   await other.shared.catchUp();
   expect(other.told).toEqual([]);
   isFailing = false;
