@@ -12,6 +12,7 @@ const TIME_LIMITS = { testTimeout: effort(600_000), hookTimeout: 600_000 };
 /** Tests that replace a module or measure the memory of their process: each file has a process of its own. */
 const ALONE = [
   'test/unit/dav/body-memory.test.ts',
+  'test/unit/drive/content/no-threads.test.ts',
   'test/unit/drive/spool/spool-file.test.ts',
   'test/unit/http/credentials.test.ts',
   'test/unit/state/pieces/removed-uploads.test.ts',

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 
@@ -54,12 +55,18 @@ export function serviceManager(environment: NodeJS.ProcessEnv, log: Log): Servic
 async function noted(): Promise<void> {}
 
 /** Runs `systemd-notify`. Returns why it failed. */
-function failureOf(messages: readonly string[], environment: NodeJS.ProcessEnv): Promise<string | undefined> {
-  return new Promise((resolve) => {
+async function failureOf(
+  messages: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<string | undefined> {
+  try {
     const child = spawn('systemd-notify', messages, { stdio: 'ignore', env: environment });
-    child.once('error', (error) => resolve(error.message));
-    child.once('exit', (code) => resolve(code === 0 ? undefined : `systemd-notify ended with ${code}`));
-  });
+    const [code] = await once(child, 'exit');
+    return code === 0 ? undefined : `systemd-notify ended with ${code}`;
+  } catch (error) {
+    // Without memory for a process, `spawn` itself throws.
+    return String(error);
+  }
 }
 
 /** Gives signs of life until `ended`, if the unit has `WatchdogSec`. A blocked event loop gives none. */

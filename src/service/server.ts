@@ -158,10 +158,10 @@ async function serve(options: ServiceOptions, stores: Stores, faults: Faults): P
     closing.abort();
     await Promise.all([base.close(over), content?.close(over)]);
     await jobs.ended();
-    await housekeeping;
     previews.close();
     await provisioning;
-    await stores.close();
+    // A round of housekeeping may take minutes. It ends when the stores are closed, and the next start continues it.
+    await Promise.all([housekeeping, stores.close()]);
   }
 
   let closed: Promise<void> | undefined;

@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, refreshedToken, refusal, refusalIn, rpc, send, upload } from '../support/service-client.ts';
+import { HOME, opened } from './storage/opened.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -129,4 +130,32 @@ test('a service that closed with history to remove removes it after the next sta
   } finally {
     await again.close();
   }
+});
+
+test('a service closes within a long round of housekeeping, and its next start is a clean one that continues it', async () => {
+  const steps = { removedRowsMax: 1 };
+  const storage = await opened(steps);
+  const { dataDirectory } = storage;
+  const paths = Array.from({ length: 5_000 }, (_, index) => `/folder/${index}`);
+  await storage.createFolders(HOME, paths, false);
+  await storage.remove(HOME, '/folder');
+  await storage.close();
+  const read = (sql: string) => {
+    const database = new Sqlite(join(dataDirectory, 'storage.sqlite'), { readonly: true });
+    try {
+      return Number(database.prepare(sql).pluck().get());
+    } finally {
+      database.close();
+    }
+  };
+  const removals = () => read('SELECT count(*) FROM removal');
+
+  const running = await startTestService({ clock, dataDirectory, steps });
+  await running.close();
+  expect(removals()).toBe(1);
+  expect(read(`SELECT value FROM setting WHERE name = 'closed'`)).toBe(1);
+  const again = await opened({ dataDirectory });
+  await again.tidy();
+  await again.close();
+  expect(removals()).toBe(0);
 });

@@ -44,20 +44,20 @@ export class BlockThread {
   /** `program`: the compiled `block-file-thread.js`. */
   constructor(private readonly program = programUrl('drive/content/block-file-thread.js')) {}
 
-  /** Returns the length of the file. Throws why the disk did not take it. The bytes must not change meanwhile. */
-  write(block: BlockToWrite): Promise<number> {
+  /** Returns the length of the file. Throws why it was not written. The bytes must not change meanwhile. */
+  async write(block: BlockToWrite): Promise<number> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     const id = ++this.#lastId;
-    worker.ref();
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      const { bytes } = block;
-      if (bytes.buffer instanceof SharedArrayBuffer) return worker.postMessage({ ...block, id });
+    const { bytes } = block;
+    if (bytes.buffer instanceof SharedArrayBuffer) worker.postMessage({ ...block, id });
+    else {
       // A view would be sent with all of its buffer.
       const copy = new Uint8Array(bytes);
       worker.postMessage({ ...block, bytes: copy, id }, [copy.buffer]);
-    });
+    }
+    worker.ref();
+    return await new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }
 
   async close(): Promise<void> {

@@ -351,7 +351,7 @@ export interface Storage {
   usage(namespace: string): Promise<{ readonly usedBytes: number; readonly limitBytes: number }>;
   /**
    * Runs one round of housekeeping, in short steps between other calls: removes expired upload sessions, expired
-   * history and unreferenced contents. Gives up when the disk is too busy; the next round continues.
+   * history and unreferenced contents. Gives up when the disk is too busy or the storage is closed; the next round continues.
    */
   tidy(): Promise<void>;
   close(): Promise<void>;

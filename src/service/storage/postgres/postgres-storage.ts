@@ -102,13 +102,16 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     await arriving?.noteUse(clock.now());
     for (const ns of new Set([...namespaces.inUse, ...(await unfinished(pool, clock.now()))])) {
       if (closing.signal.aborted) return;
-      // One that cannot be tidied does not keep the others from it.
-      await namespaces
-        .at(ns, ({ storage }) => storage.tidy())
-        .then(() => noteTidied(pool, ns, clock.now()))
-        .catch((error: unknown) => {
-          log.warn('housekeeping of a namespace failed', { namespace: ns, error: String(error) });
-        });
+      try {
+        await namespaces.at(ns, ({ storage }) => storage.tidy());
+        // Closing the storage has cut it short.
+        if (closing.signal.aborted) return;
+        await noteTidied(pool, ns, clock.now());
+      } catch (error) {
+        if (closing.signal.aborted) return;
+        // One that cannot be tidied does not keep the others from it.
+        log.warn('housekeeping of a namespace failed', { namespace: ns, error: String(error) });
+      }
     }
     if (!(await takeLease(pool, 'collector', holder, COLLECTOR_LEASE_MS))) return;
     await arriving?.removeUnused(clock.now() - keptMs);

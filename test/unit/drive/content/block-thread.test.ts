@@ -38,6 +38,13 @@ test('each block that a broken thread was given fails with the reason, also afte
   await expect(thread.write(block())).rejects.toThrow('out of luck');
 });
 
+test('a block whose thread cannot be started fails with the reason', async () => {
+  // Node refuses the address at once, as it refuses to start a thread without memory for it.
+  const thread = new BlockThread(new URL('http://192.0.2.1/thread.js'));
+  const written = thread.write(block());
+  await expect(written).rejects.toThrow('must be of scheme file');
+});
+
 test('a process with nothing else to do ends when its block is written, not before and not later', async () => {
   const script = `
     import { BlockThread } from ${JSON.stringify(builtUrl('drive/content/block-thread.ts'))};
