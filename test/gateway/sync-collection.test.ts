@@ -3,14 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Follower, linesOf, parseReport, sendReport, shownTree } from '../support/follower.ts';
-import { startGatedService } from '../support/gated-service.ts';
 import {
   GatewayClient,
   type GatewayOptions,
   startTestGateway,
   type TestGateway,
 } from '../support/gateway.ts';
-import { connectRaw } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, rpc } from '../support/service-client.ts';
 
@@ -392,71 +390,4 @@ test('with write-back, a file is reported when it is acknowledged, and its entit
   await change('DELETE', '/a.txt');
   await follower.follow();
   expect(linesOf(follower.tree)).toEqual([]);
-});
-
-describe('beside a running PUT', () => {
-  const askToken = () =>
-    send(
-      'PROPFIND',
-      '/docs',
-      { depth: '0' },
-      '<D:propfind xmlns:D="DAV:"><D:prop><D:sync-token/></D:prop></D:propfind>',
-    );
-
-  test('REPORT and PROPFIND of sync-token do not wait for a PUT whose body is still coming', async () => {
-    await start();
-    await change('MKCOL', '/docs');
-    await change('PUT', '/docs/a.txt', {}, 'a');
-    const { token } = await report('/docs');
-    const upload = connectRaw(
-      Number(new URL(gateway.url).port),
-      'PUT /docs/a.txt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n',
-    );
-    try {
-      // davgate sends it when it wants the body, after the upload has begun.
-      await upload.until('100 Continue');
-      upload.send('x');
-      await change('PUT', '/docs/b.txt', {}, 'b');
-      const next = await report('/docs', token);
-      expect(states(next.rows)).toEqual([['/docs/b.txt', 'file']]);
-      expect((await askToken()).text).toContain('<D:sync-token>');
-      upload.send('12345678');
-      await upload.until('204 No Content');
-      expect(states((await report('/docs', next.token)).rows)).toEqual([['/docs/a.txt', 'file']]);
-    } finally {
-      upload.socket.destroy();
-    }
-  });
-
-  test('REPORT and PROPFIND of sync-token wait for a PUT that the service has committed and not answered', async () => {
-    const gated = await startGatedService(service.url);
-    try {
-      await start({ service: { ...service, url: gated.url } });
-      await change('MKCOL', '/docs');
-      await change('PUT', '/docs/a.txt', {}, 'a');
-      const { token } = await report('/docs');
-      const gate = gated.closeBehind('upload');
-      const written = change('PUT', '/docs/a.txt', {}, 'changed');
-      await gate.reached;
-      let answered = 0;
-      const count = <T>(answer: T) => {
-        answered += 1;
-        return answer;
-      };
-      const reported = report('/docs', token).then(count);
-      const asked = askToken().then(count);
-      // Both have begun when another request has been answered that came later.
-      await change('MKCOL', '/elsewhere');
-      await change('MKCOL', '/elsewhere/deep');
-      const answeredEarly = answered;
-      gate.open();
-      await written;
-      expect(answeredEarly).toBe(0);
-      expect((await asked).text).toContain('<D:sync-token>');
-      const { rows } = await reported;
-      expect(rows).toEqual([...(await shownTree(client, '/docs'))]);
-    } finally {
-      await gated.end();
-    }
-  });
 });

@@ -1,7 +1,7 @@
 import { isApiFailure } from '../../api/errors.ts';
 import type { Entry, FolderEntry, Remote } from '../../api/remote.ts';
 import { type Clock, momentNow } from '../../util/clock.ts';
-import { foldName, join, keyOf, nameOf, type Path, parentKeyOf, parentOf } from '../../util/path.ts';
+import { foldName, join, keyOf, nameOf, type Path, parentKeyOf, parentOf, ROOT } from '../../util/path.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { FileError } from '../errors.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
@@ -52,10 +52,23 @@ export class Lookups {
     return this.#entries.run(flight, (stop) => this.#fetchEntry(path, stop), signal);
   }
 
-  /** Lists `folder`, which exists. */
-  folder(folder: FolderEntry, signal: AbortSignal | undefined): Promise<CachedFolder> {
-    const flight = `${this.deps.cache.inFlight.generation} ${keyOf(folder.path)}`;
-    return this.#folders.run(flight, (stop) => this.#fetchFolder(folder, stop), signal);
+  /**
+   * Lists `folder`. Returns `undefined` when it is not there: another lookup of its entry, which waits for replacements, tells
+   * whether it was only moved aside for a moment.
+   */
+  async folder(folder: FolderEntry, signal: AbortSignal | undefined): Promise<CachedFolder | undefined> {
+    const { path } = folder;
+    const flight = `${this.deps.cache.inFlight.generation} ${keyOf(path)}`;
+    const read = (stop: AbortSignal) => this.#readNow(path, async () => folder, stop);
+    try {
+      return await this.#folders.run(flight, read, signal);
+    } catch (error) {
+      if (!isApiFailure(error, 'not-found', 'not-folder')) throw error;
+      // The folder itself has changed, so its cached entry is outdated.
+      this.deps.cache.forget(keyOf(path));
+      if (path === ROOT) throw error;
+      return undefined;
+    }
   }
 
   /**
@@ -115,16 +128,6 @@ export class Lookups {
       return await this.deps.remote.stat(path, signal);
     } catch (error) {
       if (isApiFailure(error, 'malformed-path')) return undefined;
-      throw error;
-    }
-  }
-
-  async #fetchFolder(folder: FolderEntry, signal: AbortSignal): Promise<CachedFolder> {
-    try {
-      return await this.#readNow(folder.path, async () => folder, signal);
-    } catch (error) {
-      // The folder itself has changed, so its cached entry is outdated.
-      if (isApiFailure(error, 'not-found', 'not-folder')) this.deps.cache.forget(keyOf(folder.path));
       throw error;
     }
   }

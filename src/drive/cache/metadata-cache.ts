@@ -1,5 +1,5 @@
-import { isApiFailure, isOutage } from '../../api/errors.ts';
-import type { Availability, Change, Entry, FolderEntry } from '../../api/remote.ts';
+import { isOutage } from '../../api/errors.ts';
+import type { Availability, Change, Entry } from '../../api/remote.ts';
 import { type Clock, elapsedMs, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import type { Meter } from '../../util/meter.ts';
 import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
@@ -99,23 +99,10 @@ export class MetadataCache {
       }
       if (await this.prefetch.awaitAhead(entry, signal)) continue;
       this.prefetch.notice(entry);
-      const folder = await this.#listed(entry, signal);
+      const folder = await this.#lookups.folder(entry, signal);
       if (folder?.isWhole) return folder.listing(entry);
     }
     throw tooUnsteady(path);
-  }
-
-  /**
-   * Lists a folder at the service. Returns `undefined` when it is not there: another lookup of its entry, which waits for
-   * replacements, tells whether it has only been moved aside for a moment.
-   */
-  async #listed(folder: FolderEntry, signal: AbortSignal | undefined): Promise<CachedFolder | undefined> {
-    try {
-      return await this.#lookups.folder(folder, signal);
-    } catch (error) {
-      if (folder.path === ROOT || !isApiFailure(error, 'not-found', 'not-folder')) throw error;
-      return undefined;
-    }
   }
 
   /**

@@ -1,9 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { expectSoon } from '../../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
-import { rpc, put as store } from '../../support/service-client.ts';
-import { UpstreamCalls } from '../../support/upstream-calls.ts';
+import { rpc } from '../../support/service-client.ts';
 
 // Users who see a folder of the drive, or two as drives, beside one who sees all of it. What they learn and change by the
 // functions of the web application and by WebDAV; each test has a drive of its own.
@@ -370,45 +369,6 @@ describe('a user with two drives', () => {
     await dav(BOB, 'DELETE', '/People/Eve');
     expect((await dav(EVE, 'PUT', '/own', { body: 'x' })).status).toBe(405);
     expect((await dav(BOB, 'GET', '/People/Eve')).text).not.toBe('x');
-  });
-});
-
-describe('undelete with a quota', () => {
-  /** Deletes files from a new folder of Kim, which is there again afterwards. */
-  async function deleted(folder: string, names: readonly string[], root: string): Promise<void> {
-    const path = `${root}/People/Kim${folder}`;
-    for (const name of names) await store(service, `${path}/${name}`, name);
-    await rpc(service, 'files/delete_v2', { path });
-    await rpc(service, 'files/create_folder_v2', { path });
-  }
-
-  const numbered = (count: number) =>
-    Array.from({ length: count }, (_, index) => `${index}`.padStart(3, '0'));
-
-  test('undelete with a quota makes as many calls in a folder with many deleted files as in one with few', async ({
-    task,
-  }) => {
-    await deleted('/few', numbered(1), `/drive of ${task.id}`);
-    await deleted('/many', numbered(30), `/drive of ${task.id}`);
-    const upstream = new UpstreamCalls(service.url);
-    onTestFinished(() => upstream.close());
-    const counted = async (path: string) => {
-      upstream.take();
-      expect((await call(KIM, 'undelete', { path })).status).toBe(200);
-      // The size of the folder may be measured again meanwhile, with other calls.
-      return upstream.take().filter((route) => route === 'list_revisions');
-    };
-    expect(await counted('/many/000')).toEqual(await counted('/few/000'));
-  });
-
-  test('undelete of a file beyond the quota answers 507 also for the 501st deleted name of a folder', async ({
-    task,
-  }) => {
-    const large = 'z is longer than the quota';
-    await deleted('', [...numbered(500), large], `/drive of ${task.id}`);
-    const { status, text } = await call(KIM, 'undelete', { path: `/${large}` });
-    expect([status, text]).toEqual([507, expect.stringContaining('quota')]);
-    expect((await call(KIM, 'undelete', { path: '/499' })).status).toBe(200);
   });
 });
 
