@@ -7,7 +7,6 @@ import {
   renameSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -294,17 +293,6 @@ describe('the lost-and-found folder', () => {
       [`${basename(keptAt)}.reason.txt`],
       [],
     ]);
-  });
-
-  test('lost writes are listed beside a folder and a link to nothing that a user has put there', async () => {
-    const directory = newDirectory();
-    const drive = await (await open(directory)).drive('d');
-    const write = pendingWrite('large', large);
-    await accept(drive, write, large);
-    const keptAt = await drive.lose(write, 'refused');
-    symlinkSync('/nowhere', join(directory, 'lost', 'd', 'link'));
-    mkdirSync(join(directory, 'lost', 'd', 'folder'));
-    expect(await drive.lost()).toMatchObject([{ name: basename(keptAt), sizeBytes: large.length }]);
   });
 
   test('losing a write again after a kill keeps the same file', async () => {
