@@ -31,7 +31,7 @@ const PAGES_MAX = 1_000;
 /** Creates the log of a drive's changes on the cursors of the service. */
 export function createChangeLog(deps: ChangeLogDeps): ChangeLog {
   const { remote, feed, metadata, localFiles, placeholders, pendingBelow } = deps;
-  const positions = new Positions(deps.secret);
+  const seals = new Seals(deps.secret);
 
   /**
    * Resolves when reads show all that the service has reported: the cache knows the changes of others, and the changes of
@@ -58,18 +58,18 @@ export function createChangeLog(deps: ChangeLogDeps): ChangeLog {
   /** Returns `undefined` for a cursor that the service does not know any more, and after too many changes. */
   const read = async (
     folder: Path,
-    from: string,
+    cursor: string,
     signal: AbortSignal,
-  ): Promise<(Omit<LoggedChanges, 'position'> & { readonly cursor: string }) | undefined> => {
+  ): Promise<LoggedChanges | undefined> => {
     const changes = new ChangedPaths(folder, isShown);
-    let cursor = from;
+    let position = cursor;
     for (let pages = 0; pages < PAGES_MAX; pages++) {
-      const page = await pageAfter(cursor, signal);
+      const page = await pageAfter(position, signal);
       if (!page) return undefined;
       for (const change of page.changes) changes.add(change);
       if (changes.hasLostFolder || changes.size > CHANGED_MAX) return undefined;
-      cursor = page.cursor;
-      if (!page.hasMore) return { ...changes.all(), cursor };
+      position = page.cursor;
+      if (!page.hasMore) return { ...changes.all(), position };
     }
     return undefined;
   };
@@ -79,20 +79,16 @@ export function createChangeLog(deps: ChangeLogDeps): ChangeLog {
       try {
         const cursor = await remote.latestCursor(signal);
         await settled(signal);
-        return await positions.seal(folder, cursor);
+        return cursor;
       } catch (error) {
         throw fileErrorOf(error, folder);
       }
     },
     async since(folder, position, signal) {
-      const from = await positions.open(folder, position);
-      if (from === undefined) return undefined;
       try {
-        const found = await read(folder, from, signal);
-        if (!found) return undefined;
-        await settled(signal);
-        const { cursor, ...changes } = found;
-        return { ...changes, position: await positions.seal(folder, cursor) };
+        const found = await read(folder, position, signal);
+        if (found) await settled(signal);
+        return found;
       } catch (error) {
         throw fileErrorOf(error, folder);
       }
@@ -104,6 +100,8 @@ export function createChangeLog(deps: ChangeLogDeps): ChangeLog {
       revisions.delete(folder);
       return revisions;
     },
+    seal: (folder, content) => seals.seal(folder, content),
+    unseal: (folder, text) => seals.open(folder, text),
   };
 }
 
@@ -143,35 +141,28 @@ const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/**
- * The positions that clients keep: cursors of the service, encrypted, because a cursor may contain the path of the drive's
- * root, and bound to a folder.
- */
-class Positions {
+/** Encrypts what clients keep. Each text is good for one folder. */
+class Seals {
   #key: Promise<Uint8Array> | undefined;
 
   constructor(private readonly secret: () => Promise<Uint8Array>) {}
 
-  async seal(folder: Path, cursor: string): Promise<string> {
+  async seal(folder: Path, content: Uint8Array): Promise<string> {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(CIPHER, await this.#secretKey(), iv).setAAD(Buffer.from(keyOf(folder)));
-    const text = Buffer.concat([cipher.update(cursor), cipher.final()]);
-    return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url');
+    const sealed = [cipher.update(content), cipher.final()];
+    return Buffer.concat([iv, cipher.getAuthTag(), ...sealed]).toString('base64url');
   }
 
-  /** Returns the cursor; `undefined` for a position of another drive or folder, and for any other text. */
-  async open(folder: Path, position: string): Promise<string | undefined> {
-    const bytes = Buffer.from(position, 'base64url');
+  async open(folder: Path, text: string): Promise<Uint8Array | undefined> {
+    const bytes = Buffer.from(text, 'base64url');
     if (bytes.length < IV_BYTES + TAG_BYTES) return undefined;
     const [iv, tag] = [bytes.subarray(0, IV_BYTES), bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)];
     const decipher = createDecipheriv(CIPHER, await this.#secretKey(), iv, { authTagLength: TAG_BYTES })
       .setAAD(Buffer.from(keyOf(folder)))
       .setAuthTag(tag);
     try {
-      return Buffer.concat([
-        decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)),
-        decipher.final(),
-      ]).toString();
+      return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]);
     } catch {
       return undefined;
     }

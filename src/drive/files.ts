@@ -183,12 +183,12 @@ export interface LoggedChanges {
 export interface ChangeLog {
   /**
    * Returns the position after all changes so far at and below `folder`, and resolves when reads of the drive show all of
-   * them. A position is opaque, and valid for this drive and this folder alone.
+   * them. It may contain the path of the drive's root: a client gets it sealed.
    */
   position(folder: Path, signal: AbortSignal): Promise<string>;
   /**
    * Returns the changes since `position`, and resolves when reads of the drive show all of them. Returns `undefined` if the
-   * position is not one of `folder`, or is not valid any more.
+   * position is not valid any more.
    */
   since(folder: Path, position: string, signal: AbortSignal): Promise<LoggedChanges | undefined>;
   /**
@@ -196,6 +196,10 @@ export interface ChangeLog {
    * pending writes. Their changes are not in the log. Also entries whose folder has disappeared.
    */
   unlogged(folder: Path): Promise<ReadonlyMap<Path, string>>;
+  /** Returns a text that a client may keep: it can neither read the content nor change it. */
+  seal(folder: Path, content: Uint8Array): Promise<string>;
+  /** Returns the content of a text that this drive has sealed for this folder; `undefined` for any other text. */
+  unseal(folder: Path, text: string): Promise<Uint8Array | undefined>;
 }
 
 /** Makes small images. Every failure is a `FileError`. */

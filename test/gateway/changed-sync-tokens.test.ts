@@ -5,7 +5,7 @@ import { GatewayClient, startTestGateway, type TestGateway } from '../support/ga
 import { startTestService, type TestService } from '../support/service.ts';
 import { put } from '../support/service-client.ts';
 
-// Sync tokens that a client has changed.
+// Sync tokens that a client has changed: what they name would cost as much as it likes.
 
 let service: TestService;
 let gateway: TestGateway;
@@ -25,27 +25,27 @@ afterAll(async () => {
   await service.close();
 });
 
-/** Returns the token with another value in one of its fields. */
-function changed(field: number, value: unknown): string {
-  const start = token.lastIndexOf('/') + 1;
-  const fields = JSON.parse(inflateRawSync(Buffer.from(token.slice(start), 'base64url')).toString());
-  fields[field] = value;
-  return token.slice(0, start) + deflateRawSync(JSON.stringify(fields)).toString('base64url');
+async function expectRefused(changed: string): Promise<void> {
+  const { status, body } = await sendReport(client, '/docs', changed);
+  expect([status, body.toString()]).toEqual([403, expect.stringContaining('<D:valid-sync-token/>')]);
 }
 
-const AGAIN = 5;
-
-test.each([
-  ['folders to be reported again', AGAIN, Array(100_000).fill('sub')],
-  ['folders of the next report', 3, [null, '', Array(100_000).fill('sub')]],
-  ['entries', 4, Array.from({ length: 100_000 }, (_, index) => [`z${index}`, 'x'])],
-])('a token with more %s than davgate writes answers 403 valid-sync-token', async (_, field, value) => {
-  const { status, body } = await sendReport(client, '/docs', changed(field, value));
-  expect([status, body.toString()]).toEqual([403, expect.stringContaining('<D:valid-sync-token/>')]);
+test('a token with one other letter, wherever it is, answers 403 valid-sync-token', async () => {
+  const start = token.lastIndexOf('/') + 1;
+  // The last letter may have bits that are not used.
+  for (let at = start; at < token.length - 1; at += 7) {
+    const letter = token[at] === 'A' ? 'B' : 'A';
+    await expectRefused(token.slice(0, at) + letter + token.slice(at + 1));
+  }
 });
 
-test('a token that names a folder and what it contains a thousand times reports each member once', async () => {
-  const again = Array.from({ length: 1000 }, (_, index) => (index % 2 === 0 ? 'sub' : 'sub/b.txt'));
-  const { rows } = await parseReport(await sendReport(client, '/docs', changed(AGAIN, again)));
-  expect(rows.map(([href]) => href)).toEqual(['/docs/sub/', '/docs/sub/b.txt']);
+test('a token shows a client nothing of what it contains', () => {
+  const bytes = Buffer.from(token.slice(token.lastIndexOf('/') + 1), 'base64url');
+  expect(() => inflateRawSync(bytes)).toThrow();
+  expect(bytes.toString('latin1')).not.toContain('sub');
+});
+
+test('a token of an earlier version of davgate answers 403 valid-sync-token', async () => {
+  const fields = JSON.stringify(['mark', '1', 'position', null, [], []]);
+  await expectRefused(token.replace(/2\/[^/]*$/, deflateRawSync(fields).toString('base64url')));
 });

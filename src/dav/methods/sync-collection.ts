@@ -9,6 +9,7 @@ import { liveStateOf } from '../properties/live-state.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
 import { unsupportedReport } from '../properties/reports.ts';
 import { encodeSegment, requestHref } from '../request.ts';
+import type { SyncedFolder } from '../sync/members.ts';
 import { invalidToken, type SyncPage, type SyncRow, syncPage } from '../sync/sync-page.ts';
 import { type SyncLevel, type SyncState, syncStateIn, syncTokenOf } from '../sync/sync-token.ts';
 import { davChild, textOf, type XmlElement } from '../xml/xml-element.ts';
@@ -39,8 +40,9 @@ export async function syncCollection(context: Context, root: XmlElement): Promis
   if (folder.kind === 'file') throw unsupportedReport(`${path} is a file; only folders can be followed`);
   if (!drive.changeLog) throw unsupportedReport('this drive cannot be followed');
   const synced = { files, log: drive.changeLog, folder, signal: exchange.signal };
-  const page = await syncPage(synced, stateFor(folder, wanted), wanted);
-  await answerPage(context, folder, wanted, page);
+  const page = await syncPage(synced, await stateFor(synced, wanted), wanted);
+  const next = await syncTokenOf(drive.changeLog, folder, page.state);
+  await answerPage(context, folder, wanted, page, next);
 }
 
 /** Throws `DavError` 400, and 507 for a limit of no rows. */
@@ -65,9 +67,12 @@ function parseSyncCollection(root: XmlElement): SyncRequest {
 }
 
 /** Throws `DavError` 403 for a token of another folder or level. */
-function stateFor(folder: FolderEntry, { token, level }: SyncRequest): SyncState | undefined {
+async function stateFor(
+  { log, folder }: SyncedFolder,
+  { token, level }: SyncRequest,
+): Promise<SyncState | undefined> {
   if (token === '') return undefined;
-  const state = syncStateIn(folder, token);
+  const state = await syncStateIn(log, folder, token);
   if (!state || (state.level !== undefined && state.level !== level)) throw invalidToken();
   return state;
 }
@@ -76,7 +81,8 @@ async function answerPage(
   context: Context,
   folder: FolderEntry,
   { prop }: SyncRequest,
-  { rows, state, isPartial }: SyncPage,
+  { rows, isPartial }: SyncPage,
+  nextToken: string,
 ): Promise<void> {
   const { exchange, request, path } = context;
   const selection = new PropertySelection(
@@ -96,7 +102,7 @@ async function answerPage(
         rows.slice(start, start + LOADED_TOGETHER),
       );
     if (isPartial) yield Buffer.from(partialXml(top));
-    yield Buffer.from(`<D:sync-token>${escapeText(syncTokenOf(folder, state))}</D:sync-token>`);
+    yield Buffer.from(`<D:sync-token>${escapeText(nextToken)}</D:sync-token>`);
   };
   await sendMultistatus(exchange, joined(pieces()), { wholeLength: WHOLE_LENGTH });
 }

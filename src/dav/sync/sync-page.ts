@@ -41,7 +41,7 @@ export async function tokenNow(synced: SyncedFolder): Promise<string> {
   const known = new Map<string, KnownEntry>();
   for (const [key, entry] of await unloggedIn(synced))
     if (await members.at(entry.path)) known.set(key, entry);
-  return syncTokenOf(folder, { level: undefined, position, known, again: [] });
+  return await syncTokenOf(log, folder, { level: undefined, position, known, again: [] });
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { FolderEntry } from '../../drive/files.ts';
-import { keyOf, namesOf, type Path, PathError, pathOf } from '../../util/path.ts';
+import type { ChangeLog, FolderEntry } from '../../drive/files.ts';
+import { keyOf, namesOf, type Path, pathOf } from '../../util/path.ts';
 import { DAVGATE_NAMESPACE } from '../properties/property-names.ts';
 
 export type SyncLevel = '1' | 'infinite';
@@ -40,27 +40,22 @@ export const UNLOGGED_MAX = 20_000;
 /** Maximum number of folders to be reported again: a token names each of them. */
 export const AGAIN_MAX = 1_000;
 
-/** Entries of the last report may have come or gone since, so that a token names more. */
-const KNOWN_MAX = 2 * UNLOGGED_MAX;
-
-const START = `${DAVGATE_NAMESPACE}/sync/`;
-
-/** Maximum size of the content of a token, in bytes. */
-const CONTENT_BYTES_MAX = 8 * 1024 * 1024;
+/** With the version of what follows: another form of the fields takes the next number. */
+const START = `${DAVGATE_NAMESPACE}/sync/2/`;
 
 const MARK_LENGTH = 8;
 
 type Fields = [
   folder: string,
-  level: string,
+  level: SyncLevel | '',
   position: string,
   rest: [since: string | null, after: string, again: string[]] | null,
   known: [path: string, mark: string][],
   again: string[],
 ];
 
-/** Returns the sync token of a state: a URI (RFC 6578 §4) that is good for this folder alone. */
-export function syncTokenOf(folder: FolderEntry, state: SyncState): string {
+/** Returns the sync token of a state: a URI (RFC 6578 §4) that is good for this folder alone. A client cannot change it. */
+export async function syncTokenOf(log: ChangeLog, folder: FolderEntry, state: SyncState): Promise<string> {
   const { level = '', position, rest, known, again } = state;
   const below = (path: Path) => namesOf(path).slice(namesOf(folder.path).length).join('/');
   const fields: Fields = [
@@ -71,66 +66,30 @@ export function syncTokenOf(folder: FolderEntry, state: SyncState): string {
     [...known.values()].map(({ path, mark }) => [below(path), mark]),
     again.map(below),
   ];
-  return START + deflateRawSync(JSON.stringify(fields)).toString('base64url');
+  return START + (await log.seal(folder.path, deflateRawSync(JSON.stringify(fields))));
 }
 
-/**
- * Returns the state in a token; `undefined` for a token of another folder, and for any other text. A client can change a token:
- * it then gets wrong rows, at no more cost than with a token of davgate's.
- */
-export function syncStateIn(folder: FolderEntry, token: string): SyncState | undefined {
+/** Returns the state in a token; `undefined` for a token of another folder, and for any text that is no token of davgate's. */
+export async function syncStateIn(
+  log: ChangeLog,
+  folder: FolderEntry,
+  token: string,
+): Promise<SyncState | undefined> {
   if (!token.startsWith(START)) return undefined;
-  const fields = fieldsIn(token.slice(START.length));
-  if (fields?.[0] !== markOf(folder)) return undefined;
-  const [, level, position, rest, known, again] = fields;
-  try {
-    const at = (below: string) => pathOf([...namesOf(folder.path), ...below.split('/')]);
-    const entries = known.map(([below, mark]) => ({ path: at(below), mark }));
-    return {
-      level: level === '1' || level === 'infinite' ? level : undefined,
-      position,
-      ...(rest && { rest: { since: rest[0] ?? undefined, after: rest[1], again: rest[2].map(at) } }),
-      known: new Map(entries.map((entry) => [keyOf(entry.path), entry])),
-      again: again.map(at),
-    };
-  } catch (error) {
-    if (error instanceof PathError) return undefined;
-    throw error;
-  }
-}
-
-function fieldsIn(text: string): Fields | undefined {
-  try {
-    const bytes = inflateRawSync(Buffer.from(text, 'base64url'), { maxOutputLength: CONTENT_BYTES_MAX });
-    const value: unknown = JSON.parse(bytes.toString());
-    return isFields(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isFields(value: unknown): value is Fields {
-  if (!Array.isArray(value) || value.length !== 6) return false;
-  const [folder, level, position, rest, known, again]: unknown[] = value;
-  const isRest = rest === null || (Array.isArray(rest) && rest.length === 3);
-  const [since, after, later]: unknown[] = Array.isArray(rest) ? rest : [null, '', []];
-  const isPair = (pair: unknown) => Array.isArray(pair) && pair.length === 2 && pair.every(isText);
-  return (
-    [folder, level, position, after].every(isText) &&
-    isRest &&
-    (since === null || isText(since)) &&
-    isList(later, AGAIN_MAX, isText) &&
-    isList(known, KNOWN_MAX, isPair) &&
-    isList(again, AGAIN_MAX, isText)
-  );
-}
-
-function isList(value: unknown, max: number, isItem: (item: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.length <= max && value.every(isItem);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
+  const content = await log.unseal(folder.path, token.slice(START.length));
+  if (!content) return undefined;
+  const fields: Fields = JSON.parse(inflateRawSync(content).toString());
+  const [mark, level, position, rest, known, again] = fields;
+  if (mark !== markOf(folder)) return undefined;
+  const at = (below: string) => pathOf([...namesOf(folder.path), ...below.split('/')]);
+  const entries = known.map(([below, entryMark]) => ({ path: at(below), mark: entryMark }));
+  return {
+    level: level === '' ? undefined : level,
+    position,
+    ...(rest && { rest: { since: rest[0] ?? undefined, after: rest[1], again: rest[2].map(at) } }),
+    known: new Map(entries.map((entry) => [keyOf(entry.path), entry])),
+    again: again.map(at),
+  };
 }
 
 /** A folder that is moved away and back, or replaced by another, is not the one that the client knows. */

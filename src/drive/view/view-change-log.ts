@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Path, ROOT } from '../../util/path.ts';
+import { FileError } from '../errors.ts';
 import type { ChangeLog, LoggedChanges } from '../files.ts';
 import type { FolderRights, FolderRule } from './folder-rights.ts';
 import type { Mounts, Place } from './mounts.ts';
@@ -32,6 +33,12 @@ export function viewChangeLog(mounts: Mounts): ChangeLog | undefined {
       return log ? { mount, path, log } : [];
     });
   };
+  /** The drive that seals, which is the first one for the folder above all. */
+  const sealing = (folder: Path): LoggedPlace => {
+    const [place] = placesOf(folder);
+    if (!place) throw new FileError('not-found', `${folder} does not exist`);
+    return place;
+  };
   const shown = ({ mount }: Place, paths: readonly Path[]): readonly Path[] =>
     paths.map((path) => mount.outer(path)).filter((path) => path !== undefined);
 
@@ -40,11 +47,11 @@ export function viewChangeLog(mounts: Mounts): ChangeLog | undefined {
       const positions = placesOf(folder).map(
         async (place) => (await rootMark(place, signal)) + (await place.log.position(place.path, signal)),
       );
-      return (await Promise.all(positions)).join(' ');
+      return JSON.stringify(await Promise.all(positions));
     },
     async since(folder, position, signal) {
       const places = placesOf(folder);
-      const positions = position.split(' ');
+      const positions: readonly string[] = JSON.parse(position);
       if (positions.length !== places.length) return undefined;
       const all = await Promise.all(
         places.map(async (place, index): Promise<LoggedChanges | undefined> => {
@@ -68,7 +75,7 @@ export function viewChangeLog(mounts: Mounts): ChangeLog | undefined {
       return {
         changed: found.flatMap(({ changed }) => changed),
         deleted: found.flatMap(({ deleted }) => deleted),
-        position: found.map((changes) => changes.position).join(' '),
+        position: JSON.stringify(found.map((changes) => changes.position)),
       };
     },
     async unlogged(folder) {
@@ -79,6 +86,14 @@ export function viewChangeLog(mounts: Mounts): ChangeLog | undefined {
           if (outer !== undefined) revisions.set(outer, rev);
         }
       return revisions;
+    },
+    async seal(folder, content) {
+      const { log, path } = sealing(folder);
+      return await log.seal(path, content);
+    },
+    async unseal(folder, text) {
+      const { log, path } = sealing(folder);
+      return await log.unseal(path, text);
     },
   };
 }
@@ -118,5 +133,7 @@ export function ruledChangeLog(
       );
     },
     unlogged: async (folder) => new Map([...(await log.unlogged(folder))].filter(([path]) => isShown(path))),
+    seal: (folder, content) => log.seal(folder, content),
+    unseal: (folder, text) => log.unseal(folder, text),
   };
 }
