@@ -29,7 +29,7 @@ export interface Place {
   readonly keepsDeleted: boolean;
 }
 
-/** The person has declined to sign in again. */
+/** The page's user is not signed in any more. */
 export class SignedOut extends Error {
   override readonly name = 'SignedOut';
 }
@@ -67,7 +67,10 @@ export const firstInfo = new Promise<DriveInfo>((resolve) => {
   answered = resolve;
 });
 
-/** Returns the gateway's answer, which is asked for once. Rejects while the gateway does not answer. */
+/**
+ * Returns the gateway's answer, which is asked for once. Rejects while the gateway does not answer, and while another user is
+ * signed in.
+ */
 export function driveInfo(): Promise<DriveInfo> {
   if (info) return info;
   const asked = askInfo();
@@ -82,7 +85,9 @@ async function askInfo(): Promise<DriveInfo> {
   const answer = await fetch(INFO, { headers: { [CSRF_HEADER]: '' }, cache: 'no-store' });
   if (!answer.ok) throw new Error(await answer.text());
   const told: DriveInfo = await answer.json();
-  user ??= told.user;
+  // Somebody else has signed in with this browser: their token would send what this page does to their drive.
+  if (user !== undefined && told.user !== user) throw new SignedOut(t('signedOut'));
+  user = told.user;
   providerName = told.providerName;
   answered(told);
   return told;
@@ -193,6 +198,8 @@ export async function signOut(): Promise<void> {
 /** Asks again; whether the page's user is signed in. */
 async function hasSession(): Promise<boolean> {
   info = undefined;
-  const told = await driveInfo().catch(() => undefined);
-  return told !== undefined && told.user === user;
+  return await driveInfo().then(
+    () => true,
+    () => false,
+  );
 }

@@ -113,10 +113,14 @@ class DrivePage {
     await this.#context?.close();
     this.#context = await started(this.#browser).newContext(options);
     this.#context.setDefaultTimeout(WAIT_MS);
-    if (isSignedIn)
-      await this.#context.addCookies([await sessionCookie({ url: this.program.url, ...visitor })]);
+    if (isSignedIn) await this.signIn(visitor);
     this.#page = await this.#context.newPage();
     this.#page.on('pageerror', ({ message }) => this.#failures.push(message));
+  }
+
+  /** Signs in with the browser in another window than the page. */
+  async signIn(visitor: Visitor): Promise<void> {
+    await started(this.#context).addCookies([await sessionCookie({ url: this.program.url, ...visitor })]);
   }
 
   /** Gives the page a screen of this size in px, in these colours. */
