@@ -1,3 +1,4 @@
+import PQueue from 'p-queue';
 import type { Bandwidth } from '../config/grant.ts';
 import { linkedSignal } from '../util/abort.ts';
 import { type Clock, type Instant, instantIn, LONG_AGO, laterOf, remainingMs } from '../util/clock.ts';
@@ -18,18 +19,39 @@ const USERS_MAX = 10_000;
 /** A token bucket: the time at which it has the tokens for the next byte stands for its content. */
 class RateLimit {
   #next: Instant = LONG_AGO;
+  readonly #line = new PQueue({ concurrency: 1 });
 
   constructor(
     readonly bytesPerSecond: number,
     private readonly clock: Clock,
   ) {}
 
-  /** Takes the tokens for `bytes`. Returns when they may pass, in ms from now. Callers get their turns in order. */
-  take(bytes: number): number {
+  /** Takes the tokens for `bytes` if they may pass now and nobody waits. */
+  takeNow(bytes: number): boolean {
+    if (this.#line.size + this.#line.pending > 0 || this.#waitMs >= SHORT_MS) return false;
+    this.#take(bytes);
+    return true;
+  }
+
+  /**
+   * Resolves when `bytes` may pass. Callers get their turns in order, and take their tokens only then: one who leaves before
+   * has cost the others nothing. Throws the signal's reason.
+   */
+  async takeInTurn(bytes: number, signal: AbortSignal): Promise<void> {
+    const turn = async () => {
+      if (this.#waitMs >= SHORT_MS) await this.clock.sleep(this.#waitMs, signal);
+      this.#take(bytes);
+    };
+    await this.#line.add(turn, { signal });
+  }
+
+  get #waitMs(): number {
+    return remainingMs(this.clock, this.#next);
+  }
+
+  #take(bytes: number): void {
     const start = laterOf(this.#next, instantIn(this.clock, -BURST_MS));
-    const startMs = remainingMs(this.clock, start);
-    this.#next = instantIn(this.clock, startMs + (bytes * 1000) / this.bytesPerSecond);
-    return startMs;
+    this.#next = instantIn(this.clock, remainingMs(this.clock, start) + (bytes * 1000) / this.bytesPerSecond);
   }
 }
 
@@ -40,7 +62,7 @@ export class Pace {
 
   constructor(
     limits: readonly RateLimit[],
-    private readonly world: { readonly clock: Clock; readonly lifted: AbortSignal },
+    private readonly world: { readonly lifted: AbortSignal },
   ) {
     this.#limits = limits;
     const slowest = limits.reduce((rate, each) => Math.min(rate, each.bytesPerSecond), Infinity);
@@ -74,15 +96,15 @@ export class Pace {
   }
 
   async #pass(bytes: number, signal: AbortSignal): Promise<void> {
-    const { clock, lifted } = this.world;
-    if (lifted.aborted) return;
-    let waitMs = 0;
-    for (const limit of this.#limits) waitMs = Math.max(waitMs, limit.take(bytes));
-    if (waitMs < SHORT_MS) return;
-    const over = linkedSignal(signal, lifted);
-    await clock.sleep(waitMs, over.signal).catch(() => {});
-    over.release();
-    signal.throwIfAborted();
+    const { lifted } = this.world;
+    for (const limit of this.#limits) {
+      if (lifted.aborted) return;
+      if (limit.takeNow(bytes)) continue;
+      const over = linkedSignal(signal, lifted);
+      await limit.takeInTurn(bytes, over.signal).catch(() => {});
+      over.release();
+      signal.throwIfAborted();
+    }
   }
 }
 

@@ -22,6 +22,8 @@ const BURST_MS = 250;
 interface Setup {
   readonly clock: ManualClock;
   readonly server: Listening;
+  /** Number of downloads that have begun. */
+  readonly begun: () => number;
   /** Bodies that have arrived so far, in bytes. */
   readonly received: () => number;
 }
@@ -30,12 +32,14 @@ interface Setup {
 async function serve(whole: Bandwidth | undefined, own?: Bandwidth): Promise<Setup> {
   const clock = new ManualClock();
   let receivedBytes = 0;
+  let begun = 0;
   const handle = async (exchange: Exchange) => {
     const { request, query } = exchange;
     if (request.method === 'PUT') {
       for await (const piece of exchange.body()) receivedBytes += piece.length;
       return exchange.answer({ status: 201, headers: {}, body: undefined });
     }
+    begun += 1;
     const sizeBytes = Number(query.get('bytes'));
     if (query.has('memory'))
       return exchange.answer({ status: 200, headers: {}, body: Buffer.alloc(sizeBytes, 'x') });
@@ -56,7 +60,8 @@ async function serve(whole: Bandwidth | undefined, own?: Bandwidth): Promise<Set
   });
   // The passwords are known from now on, and cost no time.
   for (const login of [LAST, BOB]) await server.connect(request('GET', '/f?bytes=0', login)).closed();
-  return { clock, server, received: () => receivedBytes };
+  const before = begun;
+  return { clock, server, begun: () => begun - before, received: () => receivedBytes };
 }
 
 const LAST = `${ANN_HEADER}Connection: close\r\n`;
@@ -147,9 +152,9 @@ describe('a bandwidth limit', () => {
   });
 
   test('two downloads of a user get the same share', async () => {
-    const { clock, server } = await serve(undefined, { downloadBytes: 100_000 });
+    const { clock, server, begun } = await serve(undefined, { downloadBytes: 100_000 });
     const [one, other] = [server.connect(get(500_000)), server.connect(get(500_000))];
-    await clock.untilSleeping(2);
+    await eventually(() => expect(begun()).toBe(2));
     const ends = [one.closed(), other.closed()];
     await clock.during(Promise.race(ends));
     const shares = [one, other].map(({ socket }) => socket.bytesRead);
@@ -177,6 +182,19 @@ describe('a bandwidth limit', () => {
     socket.destroy();
     await eventually(() => expect(clock.sleeping).toBe(0));
     await eventually(() => expect(server.lines.filter(({ fields }) => fields['cut'])).toHaveLength(1));
+  });
+
+  test('clients that leave while they wait for their turn cost those who come after them nothing', async () => {
+    const { clock, server, begun } = await serve({ downloadBytes: 100_000 });
+    const leaving = Array.from({ length: 100 }, () => server.connect(get(5_000, '&memory')));
+    await eventually(() => expect(begun()).toBe(100));
+    const next = server.connect(get(5_000));
+    await eventually(() => expect(begun()).toBe(101));
+    for (const { socket } of leaving) socket.destroy();
+    await eventually(() => expect(clock.sleeping).toBe(1));
+    const start = clock.instant();
+    await clock.during(next.closed());
+    expect(elapsedMs(clock, start)).toBeLessThan(200);
   });
 
   test('an upload whose client disconnects ends when the bytes that have arrived are counted', async () => {
