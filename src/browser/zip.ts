@@ -4,6 +4,7 @@ import type { Entry, FileEntry, Files } from '../drive/files.ts';
 import { linkedSignal } from '../util/abort.ts';
 import { archivePaths } from '../util/archive-names.ts';
 import { fileNameOf } from '../util/content-disposition.ts';
+import { LongLoop } from '../util/long-loop.ts';
 import { keyOf, nameOf, namesOf, type Path, parentKeyOf, parentOf, pathOf, ROOT } from '../util/path.ts';
 import { ZIP_TYPE, type ZipEntry, zipBytes, zipSizeBytes } from '../util/zip.ts';
 import { ReadAhead } from './read-ahead.ts';
@@ -26,7 +27,7 @@ export const zip: Route = {
   async run(context) {
     const { drive, input, signal } = context;
     const folder = input.path('folder');
-    const chosen = withoutCovered(pathsIn(input.text('names'), folder));
+    const chosen = await withoutCovered(await pathsIn(input.text('names'), folder));
     const items = await itemsOf(drive.files, chosen, folder, signal);
     const [only] = chosen;
     const name = chosen.length === 1 && only ? nameOf(only) : nameOf(folder) || drive.name;
@@ -34,8 +35,8 @@ export const zip: Route = {
   },
 };
 
-/** Throws `DavError` 400 unless `text` is a JSON list of one or more paths below `folder`. */
-function pathsIn(text: string, folder: Path): readonly Path[] {
+/** Throws `DavError` 400 unless `text` is a JSON list of one or more paths below `folder`, and `FileError` for too many. */
+async function pathsIn(text: string, folder: Path): Promise<readonly Path[]> {
   const refused = new DavError(400, '"names" must be a JSON list of paths below "folder"');
   let names: unknown;
   try {
@@ -44,15 +45,29 @@ function pathsIn(text: string, folder: Path): readonly Path[] {
     throw refused;
   }
   if (!Array.isArray(names) || names.length === 0) throw refused;
-  return names.map((name) => {
+  if (names.length > ENTRIES_MAX) throw tooMany();
+  const paths: Path[] = [];
+  const loop = new LongLoop();
+  for (const name of names) {
     if (typeof name !== 'string') throw refused;
-    return pathFrom('names', [...namesOf(folder), ...name.split('/')]);
-  });
+    paths.push(pathFrom('names', [...namesOf(folder), ...name.split('/')]));
+    if (loop.isDue) await loop.pause();
+  }
+  return paths;
+}
+
+function tooMany(): FileError {
+  return new FileError('too-many', `an archive holds ${ENTRIES_MAX} files and folders at most; choose fewer`);
 }
 
 /** Removes the paths below other ones, which come with them. */
-function withoutCovered(paths: readonly Path[]): readonly Path[] {
-  const byKey = new Map(paths.map((path) => [keyOf(path), path]));
+async function withoutCovered(paths: readonly Path[]): Promise<readonly Path[]> {
+  const byKey = new Map<string, Path>();
+  const loop = new LongLoop();
+  for (const path of paths) {
+    byKey.set(keyOf(path), path);
+    if (loop.isDue) await loop.pause();
+  }
   const isCovered = (key: string): boolean => {
     for (let above = key; above !== ROOT; ) {
       above = parentKeyOf(above);
@@ -60,7 +75,12 @@ function withoutCovered(paths: readonly Path[]): readonly Path[] {
     }
     return false;
   };
-  return [...byKey].flatMap(([key, path]) => (isCovered(key) ? [] : path));
+  const left: Path[] = [];
+  for (const [key, path] of byKey) {
+    if (!isCovered(key)) left.push(path);
+    if (loop.isDue) await loop.pause();
+  }
+  return left;
 }
 
 /** A file or folder, and where it goes in the archive. */
@@ -80,11 +100,7 @@ async function itemsOf(
   const items = new Map<string, Item>();
   const add = (path: Path, entry: Entry | undefined) => {
     items.set(keyOf(path), { path, entry });
-    if (items.size <= ENTRIES_MAX) return;
-    throw new FileError(
-      'too-many',
-      `an archive holds ${ENTRIES_MAX} files and folders at most; choose fewer`,
-    );
+    if (items.size > ENTRIES_MAX) throw tooMany();
   };
   for (const [parent, paths] of byParent(chosen)) {
     // One listing instead of a call for each of 10,000 files.

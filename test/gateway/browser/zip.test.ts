@@ -114,6 +114,12 @@ test('10,000 long names are one selection, and files of the list that are not th
   ]);
 });
 
+test('a selection of more names than an archive has room for is refused before the first of them is looked at', async () => {
+  const names = Array.from({ length: 300_000 }, (_, index) => `${index}`);
+  const [status, text] = await refusalOf(await zipped('/Nowhere', names));
+  expect([status, text]).toEqual([403, 'an archive holds 200000 files and folders at most; choose fewer']);
+});
+
 const NO_LIST = '"names" must be a JSON list of paths below "folder"';
 
 test.each([
