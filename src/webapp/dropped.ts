@@ -1,7 +1,10 @@
 import { join } from './paths.ts';
 import type { NewFile } from './uploads.ts';
 
-/** Returns the files that were dropped or pasted, those in folders too, with their paths below `folder`. */
+/**
+ * Returns the files that were dropped or pasted, those in folders too, with their paths below `folder`. What the browser cannot
+ * read has no file.
+ */
 export async function filesIn(data: DataTransfer, folder: string): Promise<readonly NewFile[]> {
   // The list is empty after the first `await`.
   const entries = [...data.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
@@ -18,13 +21,17 @@ export function filesOf(list: FileList, folder: string): readonly NewFile[] {
 
 async function filesBelow(entry: FileSystemEntry, folder: string): Promise<readonly NewFile[]> {
   const path = join(folder, entry.name);
-  if (isFile(entry)) {
-    const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
-    return [{ path, file }];
+  try {
+    if (isFile(entry)) {
+      const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+      return [{ path, file }];
+    }
+    if (!isDirectory(entry)) return [];
+    const children = await childrenOf(entry);
+    return (await Promise.all(children.map((child) => filesBelow(child, path)))).flat();
+  } catch {
+    return [{ path, file: undefined }];
   }
-  if (!isDirectory(entry)) return [];
-  const children = await childrenOf(entry);
-  return (await Promise.all(children.map((child) => filesBelow(child, path)))).flat();
 }
 
 // Chromium has no global names for the classes of entries.

@@ -9,7 +9,8 @@ import { isLarge, UploadInParts } from './upload-parts.ts';
 /** A file to be stored at `path`. */
 export interface NewFile {
   readonly path: string;
-  readonly file: File;
+  /** `undefined` for what the browser cannot read. */
+  readonly file: File | undefined;
 }
 
 export type UploadState = 'waiting' | 'sending' | 'exists' | 'done' | 'failed' | 'stopped';
@@ -38,11 +39,13 @@ const PASSING: ReadonlySet<number> = new Set([0, 404, 429, 502, 503, 504]);
 
 interface Job {
   upload: Upload;
-  readonly file: File;
+  readonly file: File | undefined;
   /** Whether a file at the path may be replaced. */
   replaces: boolean;
   /** Broken connections so far. */
   breaks: number;
+  /** Whether its folder, which had been there, was made again. */
+  madeFolders: boolean;
   /** Present for a large file. */
   readonly parts: UploadInParts | undefined;
   stop: AbortController;
@@ -62,17 +65,15 @@ export class Uploads {
 
   /** Uploads files. Folders between `root`, which exists, and a file are created. */
   add(files: readonly NewFile[], root: string): void {
+    // The folders of earlier files may have been deleted since.
+    if (!this.#jobs.some(({ upload }) => isOpen(upload))) this.#folders.clear();
     this.#folders.set(root, Promise.resolve());
     for (const { path, file } of files) {
-      const upload: Upload = {
-        id: ++this.#lastId,
-        path,
-        sizeBytes: file.size,
-        sentBytes: 0,
-        state: 'waiting',
-      };
-      const parts = isLarge(file) ? new UploadInParts(file) : undefined;
-      this.#jobs.push({ upload, file, replaces: false, breaks: 0, parts, stop: new AbortController() });
+      const sizeBytes = file?.size ?? 0;
+      const upload: Upload = { id: ++this.#lastId, path, sizeBytes, sentBytes: 0, state: 'waiting' };
+      const parts = file && isLarge(file) ? new UploadInParts(file) : undefined;
+      const stop = new AbortController();
+      this.#jobs.push({ upload, file, replaces: false, breaks: 0, madeFolders: false, parts, stop });
     }
     this.#tell();
     this.#startNext();
@@ -91,6 +92,7 @@ export class Uploads {
     const job = this.#jobWith(id);
     if (!job) return;
     job.breaks = 0;
+    job.madeFolders = false;
     this.#folders.clear();
     this.#set(job, { state: 'waiting', sentBytes: arrivedBytes(job) });
     this.#startNext();
@@ -135,26 +137,36 @@ export class Uploads {
   async #send(job: Job): Promise<void> {
     job.stop = new AbortController();
     this.#set(job, { state: 'sending' });
+    const { file } = job;
     const { path } = job.upload;
     try {
+      if (!file) throw new Error(t('unreadable'));
       await this.#folderAt(parentOf(path));
       if (isStopped(job)) return;
-      const isTaken = await this.#put(job);
+      const isTaken = await this.#put(job, file);
       if (isStopped(job)) return;
-      if (isTaken && !(job.breaks > 0 && (await isStored(path, job.file))))
-        this.#set(job, { state: 'exists' });
+      if (isTaken && !(job.breaks > 0 && (await isStored(path, file)))) this.#set(job, { state: 'exists' });
       else {
-        this.#set(job, { state: 'done', sentBytes: job.file.size });
+        this.#set(job, { state: 'done', sentBytes: file.size });
         this.stored(parentOf(path));
       }
     } catch (failure) {
       if (isStopped(job)) return;
       if (failure instanceof DavFailure && PASSING.has(failure.status)) await this.#broke(job, failure);
       else if (failure instanceof DavFailure && failure.status === 401) await this.#signedOut(job);
+      else if (failure instanceof DavFailure && failure.status === 409 && !job.madeFolders)
+        this.#makeFoldersAgain(job);
       else this.#set(job, { state: 'failed', failure: failureText(failure) });
     } finally {
       this.#startNext();
     }
+  }
+
+  /** Somebody has deleted or renamed the folder since its last file. */
+  #makeFoldersAgain(job: Job): void {
+    job.madeFolders = true;
+    this.#folders.clear();
+    this.#set(job, { state: 'waiting', sentBytes: 0 });
   }
 
   /** Waits before the next try, or gives up after the last one. */
@@ -163,7 +175,8 @@ export class Uploads {
     const waitMs = RETRY_MS[job.breaks];
     job.breaks++;
     if (waitMs === undefined) return this.#set(job, { state: 'failed', failure });
-    if (!(await isReadable(job.file))) return this.#set(job, { state: 'failed', failure: t('unreadable') });
+    if (!job.file || !(await isReadable(job.file)))
+      return this.#set(job, { state: 'failed', failure: t('unreadable') });
     this.#set(job, { isReconnecting: true });
     await connectedAgain(waitMs);
     if (job.upload.state === 'sending') this.#set(job, { state: 'waiting', sentBytes: arrivedBytes(job) });
@@ -191,8 +204,8 @@ export class Uploads {
   }
 
   /** Sends the file. Resolves with whether the path is taken. Throws `DavFailure`. */
-  async #put(job: Job): Promise<boolean> {
-    const { upload, file, replaces, parts, stop } = job;
+  async #put(job: Job, file: File): Promise<boolean> {
+    const { upload, replaces, parts, stop } = job;
     const onSent = (sentBytes: number) => {
       // What goes through after a break is worth as many tries as at the beginning.
       if (job.parts && sentBytes > 0) job.breaks = Math.min(job.breaks, 1);

@@ -47,6 +47,63 @@ test('files and folders that are dropped on the page are stored with the folders
   expect(await drive.textOf('one.txt')).toBe('one.txt');
 });
 
+test('of a dropped folder in which a file cannot be read, the others are stored, and that one is shown as failed', async () => {
+  const local = join(drive.directory, `unreadable ${drive.folder}`);
+  await mkdir(join(local, 'tree'), { recursive: true });
+  for (const name of ['one.txt', 'broken.txt', 'two.txt']) await writeFile(join(local, 'tree', name), name);
+  await drive.open();
+  await page().evaluate(`(() => {
+    const { webkitGetAsEntry } = DataTransferItem.prototype;
+    DataTransferItem.prototype.webkitGetAsEntry = function () {
+      const folder = webkitGetAsEntry.call(this);
+      const reader = folder.createReader();
+      const readEntries = reader.readEntries.bind(reader);
+      reader.readEntries = (found, failed) => readEntries((entries) => {
+        const broken = entries.find(({ name }) => name === 'broken.txt');
+        if (broken) broken.file = (_, refused) => refused(new DOMException('gone', 'NotFoundError'));
+        found(entries);
+      }, failed);
+      folder.createReader = () => reader;
+      return folder;
+    };
+  })()`);
+  const devTools = await page().context().newCDPSession(page());
+  const data = { items: [], files: [join(local, 'tree')], dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+    await devTools.send('Input.dispatchDragEvent', { type, x: 400, y: 400, data });
+  await page().getByText('2 uploaded, 1 failed').waitFor();
+  const line = page().locator('.uploads li').filter({ hasText: 'broken.txt' });
+  await line.getByText('The file on your computer was changed or removed.').waitFor();
+  expect([await drive.textOf('tree/one.txt'), await drive.textOf('tree/two.txt')]).toEqual([
+    'one.txt',
+    'two.txt',
+  ]);
+});
+
+test('a folder that was uploaded and then deleted is uploaded again, also while other files of it wait', async () => {
+  const local = join(drive.directory, `again ${drive.folder}`);
+  await mkdir(join(local, 'sub'), { recursive: true });
+  for (const name of ['a.txt', 'sub/b.txt']) await writeFile(join(local, name), name);
+  const folder = encodeURIComponent(`again ${drive.folder}`);
+  await drive.open();
+  const choose = () => page().getByLabel('Upload a folder').last().setInputFiles(local);
+  await choose();
+  await page().getByText('2 uploaded').waitFor();
+  expect((await drive.dav('DELETE', folder)).status).toBe(204);
+  await choose();
+  await page().getByText('4 uploaded').waitFor();
+  expect(await drive.textOf(`${folder}/sub/b.txt`)).toBe('sub/b.txt');
+
+  // A file whose name is taken is open until the person has chosen.
+  await drive.put('taken.txt', 'old');
+  await drive.upload({ name: 'taken.txt', text: 'new' });
+  await page().getByRole('button', { name: 'Keep both' }).waitFor();
+  expect((await drive.dav('DELETE', folder)).status).toBe(204);
+  await choose();
+  await expectSoon(() => drive.textOf(`${folder}/a.txt`)).toBe('a.txt');
+  await expectSoon(() => drive.textOf(`${folder}/sub/b.txt`)).toBe('sub/b.txt');
+});
+
 test('a picture that is pasted is stored in the folder', async () => {
   await drive.open();
   await page().evaluate(`(() => {
