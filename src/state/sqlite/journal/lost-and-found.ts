@@ -149,6 +149,9 @@ async function adopt(file: string, path: string): Promise<void> {
 /** Characters that FAT, exFAT or NTFS refuses in a name, and those that they remove from its end. */
 const REFUSED = /[\p{Cc}"*:<>?\\|]|[. ]$/gu;
 
+/** An ending by which a lost file would be taken for a file beside one. */
+const OWN_ENDING = /(?:\.reason\.txt|\.unfinished)$/;
+
 /** Characters of a write's id in the name of a lost file. */
 const SHORT_ID_LENGTH = 8;
 
@@ -163,7 +166,8 @@ export function nameFor({ acceptedMs, id, path }: PendingWrite, idLength?: numbe
     .subarray(-NAME_BYTES_MAX)
     .toString()
     .replace(/^\ufffd+/, '')
-    .replace(REFUSED, '_');
+    .replace(REFUSED, '_')
+    .replace(OWN_ENDING, '$&_');
   return `${stamp}-${id.slice(0, idLength)}-${tail}`;
 }
 
