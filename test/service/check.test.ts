@@ -307,3 +307,20 @@ test('a download of a damaged block breaks off, whole and by range', async () =>
     part.then(async (got) => (got.ok ? await got.arrayBuffer() : Promise.reject(new Error('refused')))),
   ).rejects.toThrow();
 });
+
+test('after a download of a damaged block has failed, slow downloads of other files have their own bytes', async () => {
+  const files = [3, 4].map((seed) => pseudoRandomBytes(12 * 1024 * 1024, seed));
+  for (const [index, bytes] of files.entries()) await put(service, `/good-${index}`, bytes);
+  await flipByte(blockFile(LARGE.subarray(0, 4 * 1024 * 1024)));
+  const { token, url } = service;
+  const open = (path: string) =>
+    fetch(`${url}/2/files/download`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'dropbox-api-arg': JSON.stringify({ path }) },
+    });
+  expect((await open('/photos/Large.jpg')).status).toBe(500);
+  // The first one is not read until the second one has gone through the service's buffers.
+  const answers = [await open('/good-0'), await open('/good-1')];
+  for (const [index, answer] of [...answers.entries()].reverse())
+    expect(Buffer.from(await answer.arrayBuffer()).equals(files[index] ?? Buffer.alloc(0))).toBe(true);
+});

@@ -51,6 +51,21 @@ test('remove and removeForever with an old parent_rev answer a conflict', async 
   expect(await refusal(storage.remove(HOME, '/a', current.rev))).toBe('done');
 });
 
+test.each([
+  ['of no file', () => 'abcdef0123'],
+  ['of the file before', (rev: string) => rev],
+])(
+  'removeForever of a deleted file with a parent_rev %s answers a conflict, and restore still works',
+  async (_, parentRev) => {
+    const storage = await opened();
+    const { rev } = await put(storage, '/a', 'text');
+    await storage.remove(HOME, '/a');
+    expect(await refusal(storage.removeForever(HOME, '/a', parentRev(rev)))).toBe('conflict/file');
+    await storage.restore(HOME, '/a', rev);
+    expect(await textAt(storage, '/a')).toBe('text');
+  },
+);
+
 test('revisions are listed newest first, by path and by id', async () => {
   const storage = await opened();
   for (const text of ['1', '2', '3']) await put(storage, '/a', text);

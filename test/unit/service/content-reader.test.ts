@@ -26,8 +26,14 @@ class CountedBuffers extends BlockBuffers {
 
 const BLOCKS = 6;
 
+/** How reading fails at a block. */
+type Failure = 'damaged' | 'missing in the list';
+
 /** Reads a content whose blocks begin with their number, in turn with others. Returns these numbers. */
-async function blocksRead(buffers: BlockBuffers): Promise<number[]> {
+async function blocksRead(
+  buffers: BlockBuffers,
+  failing: { readonly block?: number; readonly how?: Failure } = {},
+): Promise<number[]> {
   const row = (id: number): BlockRow => ({
     id,
     hash: Buffer.of(id),
@@ -35,9 +41,11 @@ async function blocksRead(buffers: BlockBuffers): Promise<number[]> {
     inline: 0,
     name: '',
   });
+  const listed = failing.how === 'missing in the list' ? (failing.block ?? 0) : BLOCKS;
   const parts = {
     blocks: {
       read: async (block: Pick<BlockRow, 'hash'>, into?: Buffer) => {
+        if (failing.how === 'damaged' && block.hash[0] === failing.block) throw new Error('it is damaged');
         const bytes = into ?? Buffer.alloc(BLOCK_BYTES);
         bytes[0] = block.hash[0] ?? 0;
         return bytes;
@@ -46,7 +54,7 @@ async function blocksRead(buffers: BlockBuffers): Promise<number[]> {
     },
     contents: {
       blocksOf: (_content: number, from: number, count: number) =>
-        Array.from({ length: Math.min(count, BLOCKS - from) }, (_, index) => row(from + index)),
+        Array.from({ length: Math.min(count, listed - from) }, (_, index) => row(from + index)),
       bytesOf: async () => undefined,
       isShared: false,
       piecesOf: () => undefined,
@@ -77,4 +85,25 @@ test('many downloads at once have one block each in memory, and a few have two',
   expect(buffers.inUse).toBe(0);
   // 48 blocks went through few buffers: new ones would wait for the garbage collector.
   expect(buffers.made.size).toBeLessThanOrEqual(12);
+});
+
+test.each<[Failure, number]>([
+  ['damaged', 0],
+  ['damaged', 2],
+  ['damaged', BLOCKS - 1],
+  ['missing in the list', 0],
+  ['missing in the list', 2],
+])('a download with a block that is %s, number %i, returns each of its buffers once', async (how, block) => {
+  const buffers = new CountedBuffers();
+  await expect(blocksRead(buffers, { how, block })).rejects.toThrow(/it is damaged|it ends too early/);
+  expect(buffers.inUse).toBe(0);
+  expect(new Set([buffers.take(), buffers.take()]).size).toBe(2);
+});
+
+test('a buffer that is returned twice is lent to one download only', () => {
+  const buffers = new BlockBuffers();
+  const buffer = buffers.take();
+  buffers.giveBack(buffer);
+  buffers.giveBack(buffer);
+  expect(new Set([buffers.take(), buffers.take()]).size).toBe(2);
 });

@@ -15,22 +15,24 @@ const BUSY_COUNT = 4;
  */
 export class BlockBuffers {
   readonly #idle: Buffer[] = [];
-  #inUse = 0;
+  readonly #inUse = new Set<Buffer>();
 
   /** Whether downloads should use no second buffer. */
   get isBusy(): boolean {
-    return this.#inUse >= BUSY_COUNT;
+    return this.#inUse.size >= BUSY_COUNT;
   }
 
   take(): Buffer {
-    this.#inUse++;
-    return this.#idle.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
+    const buffer = this.#idle.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
+    this.#inUse.add(buffer);
+    return buffer;
   }
 
   /** Returns a buffer for reuse. The caller must not read or write it afterwards. */
   giveBack(buffer: Buffer): void {
-    this.#inUse--;
+    // Idle twice, it would be lent to two downloads, and each would send bytes of the other.
+    if (!this.#inUse.delete(buffer)) return;
     this.#idle.push(buffer);
-    while (this.#idle.length > Math.max(IDLE_MAX, this.#inUse)) this.#idle.pop();
+    while (this.#idle.length > Math.max(IDLE_MAX, this.#inUse.size)) this.#idle.pop();
   }
 }

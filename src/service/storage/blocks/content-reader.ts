@@ -47,6 +47,8 @@ export async function* readContent(
   try {
     while (next) {
       current = next;
+      // Each reading is released once, also if this one fails.
+      next = undefined;
       const bytes = await current.bytes;
       next = parts.buffers?.isBusy ? undefined : startReading(parts, blocks);
       yield bytes;

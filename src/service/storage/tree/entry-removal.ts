@@ -52,6 +52,7 @@ function checkRevision(
   parentRev: string | undefined,
 ): void {
   if (parentRev === undefined) return;
-  if (row?.revision !== numberOf(parentRev, directoryTag))
+  const wanted = numberOf(parentRev, directoryTag);
+  if (wanted === undefined || row?.revision !== wanted)
     throw conflict(row?.revision === null ? 'folder' : 'file');
 }

@@ -5,7 +5,7 @@ import type { Purge } from '../blocks/purge.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import { StepRunner } from '../blocks/step-runner.ts';
 import type { Transaction } from '../committer.ts';
-import { below, type DeletionRow, type EntryRow, notStaged } from './tree-rows.ts';
+import { type Below, below, type DeletionRow, type EntryRow, notStaged } from './tree-rows.ts';
 
 /** Rows that one step clears away: some 20 ms, so that other calls get their turn. */
 const STEP_ROWS = 200;
@@ -64,7 +64,7 @@ export class TreeRemovals {
   step(transaction: Transaction): void {
     const { room } = transaction;
     for (let next = this.#sql.first.get(); next && room.rows > 0; next = this.#sql.first.get())
-      room.rows -= this.#step(transaction, next, Math.min(STEP_ROWS, room.rows));
+      this.#step(transaction, next, Math.min(STEP_ROWS, room.rows));
   }
 
   /** Whether no removal is under way. */
@@ -162,7 +162,7 @@ export class TreeRemovals {
     if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return;
     for (const { id, seq, forgotten } of this.#sql.deletionAt.all({ ns, parent, nameKey })) {
       const removal = forgotten ? undefined : this.#covering({ ns, parent, nameKey }, seq, true);
-      if (removal) this.#purgeFile(transaction, id, removal.seq);
+      if (removal) this.#purgeFile(transaction, id, removal);
     }
   }
 
@@ -199,37 +199,55 @@ export class TreeRemovals {
       .some((row) => (this.ofEntry(row)?.seq ?? Number.POSITIVE_INFINITY) > seq);
   }
 
-  /** Examines up to `limit` rows of a removal; returns their number, at least 1. */
-  #step(transaction: Transaction, removal: Removal, limit: number): number {
+  /** Examines up to `limit` rows of a removal, fewer if the revisions of their files fill the transaction. */
+  #step(transaction: Transaction, removal: Removal, limit: number): void {
+    const { room } = transaction;
     const { ns, seq, phase } = removal;
     const phases = removal.forever ? [this.#entries, this.#deletions, this.#revisions] : [this.#entries];
     const rows = phases[phase]?.call(this, transaction, removal, limit) ?? [];
     const last = rows.at(-1);
     // In the same transaction as the work: a failure undoes both.
-    if (rows.length === limit && last)
-      this.#sql.goOn.run({
-        ns,
-        seq,
-        phase,
-        parent: last.parent,
-        nameKey: last.nameKey,
-        number: last.number ?? 0,
-      });
-    else if (phase + 1 < phases.length)
+    if (rows.length === limit || room.rows <= 0) {
+      if (last)
+        this.#sql.goOn.run({
+          ns,
+          seq,
+          phase,
+          parent: last.parent,
+          nameKey: last.nameKey,
+          number: last.number ?? 0,
+        });
+    } else if (phase + 1 < phases.length)
       this.#sql.goOn.run({ ns, seq, phase: phase + 1, parent: `${removal.key}/`, nameKey: '', number: 0 });
     else this.#sql.end.run(ns, seq);
-    return Math.max(1, rows.length);
+    room.rows -= Math.max(1, rows.length);
   }
 
   #entries(transaction: Transaction, removal: Removal, limit: number): readonly Looked[] {
-    const rows = this.#sql.entries.all(windowOf(removal, limit));
-    for (const row of rows) if (row.seq <= removal.seq) this.#toDeletion(transaction, removal, row);
-    return rows;
+    const examined: Looked[] = [];
+    for (const row of this.#sql.entries.all(windowOf(removal, limit))) {
+      if (row.seq <= removal.seq) {
+        const forever = this.#foreverOver(removal, row);
+        if (forever && !this.#purgeExcess(transaction, row.id, forever.seq)) break;
+        this.#toDeletion(transaction, removal, row, forever);
+      }
+      examined.push(row);
+    }
+    return examined;
   }
 
-  #toDeletion(transaction: Transaction, removal: Removal, row: EntryPlace): void {
+  /** Returns the permanent removal of an entry that `removal` covers, if there is one. */
+  #foreverOver(removal: Removal, row: EntryPlace): Removal | undefined {
+    return removal.forever ? removal : this.#covering(row, row.seq, true);
+  }
+
+  #toDeletion(
+    transaction: Transaction,
+    removal: Removal,
+    row: EntryPlace,
+    forever = this.#foreverOver(removal, row),
+  ): void {
     const { ns, parent, nameKey, id } = row;
-    const forever = removal.forever ? removal : this.#covering(row, row.seq, true);
     const forgotten = forever ? 1 : 0;
     const deletion = { seq: transaction.ticks.next(ns), deletedMs: removal.deletedMs, forgotten };
     this.leave({ ns, id, seq: removal.seq });
@@ -237,35 +255,75 @@ export class TreeRemovals {
     if (content !== undefined && !removal.moved) this.contents.dropFile(ns, content);
     this.#sql.putDeletion.run({ ns, parent, nameKey, ...deletion });
     this.#sql.dropEntry.run({ ns, parent, nameKey });
-    if (forever) this.#purgeFile(transaction, id, forever.seq);
+    if (forever) this.#purgeFile(transaction, id, forever);
   }
 
   #deletions(transaction: Transaction, removal: Removal, limit: number): readonly Looked[] {
     const window = windowOf(removal, limit);
-    const rows = this.#sql.deletions.all(window);
     const top = window.nameKey === '' ? this.#sql.deletionAt.all(topOf(removal)) : [];
-    for (const row of [...top, ...rows]) {
-      if (row.forgotten || row.seq > removal.seq) continue;
-      this.#purgeFile(transaction, row.id, removal.seq);
-      this.#sql.forget.run(row);
-    }
-    return rows;
+    if (!top.every((row) => this.#forget(transaction, removal, row))) return [];
+    const rows = this.#sql.deletions.all(window);
+    const cut = rows.findIndex((row) => !this.#forget(transaction, removal, row));
+    return cut < 0 ? rows : rows.slice(0, cut);
+  }
+
+  /** Purges the file of a deletion. Returns whether that is done: a long history takes several transactions. */
+  #forget(
+    transaction: Transaction,
+    removal: Removal,
+    row: EntryPlace & { readonly forgotten: number },
+  ): boolean {
+    if (row.forgotten || row.seq > removal.seq) return true;
+    if (!this.#purgeExcess(transaction, row.id, removal.seq)) return false;
+    this.#purgeFile(transaction, row.id, removal);
+    this.#sql.forget.run(row);
+    return true;
   }
 
   #revisions(_: Transaction, removal: Removal, limit: number): readonly Looked[] {
     const window = windowOf(removal, limit);
-    const rows = this.#sql.revisions.all(window);
-    const top = window.nameKey === '' ? this.#sql.revisionsAt.all(topOf(removal)) : [];
-    for (const { number } of [...top, ...rows])
-      if (number <= removal.seq) this.purge.enqueue(removal.ns, number);
+    const { parent, nameKey, number: after } = window;
+    const top = nameKey === '' ? this.#sql.revisionsAt.all({ ...topOf(removal), after, limit }) : [];
+    const rows = [
+      // The position of the removal stays before the rows below its key.
+      ...top.map(({ number }) => ({ parent, nameKey, number })),
+      ...this.#sql.revisions.all({ ...window, limit: limit - top.length }),
+    ];
+    for (const { number } of rows) if (number <= removal.seq) this.purge.enqueue(removal.ns, number);
     return rows;
   }
 
-  /** Purges the history of a file without a place after change number `seq`, and its deletions where nothing else was. */
-  #purgeFile(transaction: Transaction, id: string, seq: number): void {
+  /**
+   * Returns whether all revisions of a file without a place after change number `seq` can be purged in this transaction.
+   * Otherwise purges as many as it has room for. The row at the file's last place must stay, because the removal covers
+   * the other revisions by it.
+   */
+  #purgeExcess({ room }: Transaction, id: string, seq: number): boolean {
+    const rowsMax = Math.max(0, room.rows);
+    const revisions = this.#sql.formerRevisions.all(id, rowsMax + 1);
+    if (revisions.length <= rowsMax || this.#livedOn(id, seq)) return true;
+    for (const { ns, number } of revisions.slice(0, rowsMax)) this.purge.enqueue(ns, number);
+    room.rows = 0;
+    return false;
+  }
+
+  /**
+   * Purges the history of a file without a place after a removal, and its deletions where nothing else was. The revisions
+   * that the removal covers are left to its last phase.
+   */
+  #purgeFile(transaction: Transaction, id: string, removal: Removal): void {
+    const { ns, key, seq } = removal;
     if (this.#livedOn(id, seq)) return;
     for (const left of this.#sql.entriesById.all(id)) this.settle(transaction, left);
-    for (const { ns, number } of this.#sql.revisionsOf.all(id)) this.purge.enqueue(ns, number);
+    for (const revision of this.#sql.revisionsElsewhere.all({
+      id,
+      seq,
+      ...topOf(removal),
+      ...below(ns, key),
+    })) {
+      this.purge.enqueue(revision.ns, revision.number);
+      transaction.room.rows--;
+    }
     // The file's former places have nothing to restore either.
     for (const row of this.#sql.deletionsById.all(id))
       if (!row.wasFolder && !this.#hasOtherHistory(row, seq)) this.#sql.forget.run(row);
@@ -277,7 +335,7 @@ type PlacedRevision = Placed & { readonly id: string; readonly number: number };
 type EntryPlace = Placed & { readonly id: string; readonly seq: number };
 
 /** A row that a step has examined. */
-type Looked = Placed & { readonly number?: number };
+type Looked = Omit<Placed, 'ns'> & { readonly number?: number };
 
 /** Returns the bounds of a removal's next rows. */
 function windowOf({ ns, key, atParent, atName, atNumber }: Removal, limit: number) {
@@ -349,9 +407,23 @@ function statements(database: SqliteDatabase) {
     deletionAt: database.prepare<[Placed], Row & { forgotten: number }>(
       `SELECT ${COLUMNS}, id, seq, forgotten FROM deletion WHERE ${at}`,
     ),
-    revisionsAt: database.prepare<[Placed], { number: number }>(`SELECT number FROM revision WHERE ${at}`),
-    revisionsOf: database.prepare<[string], { ns: number; number: number }>(
-      `SELECT ns, number FROM revision WHERE id = ? AND ${notStaged('revision.number')}`,
+    revisionsAt: database.prepare<[Placed & { after: number; limit: number }], { number: number }>(
+      `SELECT number FROM revision WHERE ${at} AND number > @after ORDER BY number LIMIT @limit`,
+    ),
+    formerRevisions: database.prepare<[id: string, limit: number], { ns: number; number: number }>(
+      `SELECT ns, number FROM revision
+       WHERE id = ? AND ${notStaged('revision.number')}
+         AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.ns = revision.ns AND entry.revision = revision.number)
+       ORDER BY number LIMIT ?`,
+    ),
+    revisionsElsewhere: database.prepare<
+      [Placed & Below & { id: string; seq: number }],
+      { ns: number; number: number }
+    >(
+      `SELECT ns, number FROM revision
+       WHERE id = @id AND ${notStaged('revision.number')}
+         AND NOT (number <= @seq AND ns = @ns
+           AND (parent = @parent AND name_key = @nameKey OR parent >= @from AND parent < @to))`,
     ),
     entriesById: database.prepare<[string], Row>(
       `SELECT ${COLUMNS}, id, seq FROM entry WHERE id = ? AND ${notStaged('entry.seq')}`,
