@@ -79,13 +79,14 @@ test('folders and files that one gateway makes, moves, copies and deletes are so
   }
 });
 
+const setTime =
+  '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><D:getlastmodified>Mon, 02 Jan 2006 15:04:05 GMT' +
+  '</D:getlastmodified></D:prop></D:set></D:propertyupdate>';
+
 test('a time that a client sets through one gateway is shown by another at once', async () => {
   await send(one, 'PUT', '/a', {}, 'a');
   await names(other);
-  const set =
-    '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><D:getlastmodified>Mon, 02 Jan 2006 15:04:05 GMT' +
-    '</D:getlastmodified></D:prop></D:set></D:propertyupdate>';
-  expect((await send(one, 'PROPPATCH', '/a', {}, set)).status).toBe(207);
+  expect((await send(one, 'PROPPATCH', '/a', {}, setTime)).status).toBe(207);
   expect((await send(other, 'PROPFIND', '/a', { depth: '0' })).text).toContain(
     'Mon, 02 Jan 2006 15:04:05 GMT',
   );
@@ -226,6 +227,63 @@ test.each([
     }
   },
 );
+
+test.each([
+  ['MOVE', '/new', '/x/f', '/x/f'],
+  ['MOVE', '/x/sub', '/x/SUB', '/x/SUB/b'],
+] as const)(
+  'a PROPFIND of a tree whose recursive listing is answered while another gateway does a %s of %s to %s shows %s',
+  async (method, from, destination, shown) => {
+    const gated = [await startGatedService(service.url), await startGatedService(service.url)] as const;
+    try {
+      for (const file of ['/new', '/x/f', '/x/sub/b', '/y/g']) await put(service, file, file);
+      const [reading, replacing] = [await gateways.add(gated[0].url), await gateways.add(gated[1].url)];
+      await names(reading);
+      const [sent, answer] = [gated[0].close('list_folder'), gated[0].closeBehind('list_folder')];
+      const answered = send(reading, 'PROPFIND', '/', { depth: 'infinity' });
+      await sent.reached;
+      const aside = gated[1].closeBehind('move_v2');
+      const replaced = send(replacing, method, from, { destination });
+      await aside.reached;
+      sent.open();
+      await answer.reached;
+      answer.open();
+      aside.open();
+      expect((await replaced).status).toBeLessThan(300);
+      expect((await answered).text.toLowerCase()).toContain(`<d:href>${shown.toLowerCase()}</d:href>`);
+      expect(await send(reading, 'GET', shown)).toMatchObject({ status: 200 });
+    } finally {
+      for (const proxy of gated) await proxy.end();
+    }
+  },
+);
+
+test('a listing whose lookup of a changed file is answered while another gateway replaces the file shows it', async () => {
+  const gated = [await startGatedService(service.url), await startGatedService(service.url)] as const;
+  try {
+    for (const file of ['/new', '/f']) await put(service, file, file);
+    const [reading, replacing] = [await gateways.add(gated[0].url), await gateways.add(gated[1].url)];
+    const listing = gated[0].close('list_folder');
+    const [sent, answer] = [gated[0].close('get_metadata'), gated[0].closeBehind('get_metadata')];
+    const listed = names(reading);
+    await listing.reached;
+    expect((await send(replacing, 'PROPPATCH', '/f', {}, setTime)).status).toBe(207);
+    listing.open();
+    await sent.reached;
+    const aside = gated[1].closeBehind('move_v2');
+    const replaced = send(replacing, 'MOVE', '/new', { destination: '/f' });
+    await aside.reached;
+    sent.open();
+    await answer.reached;
+    answer.open();
+    aside.open();
+    expect((await replaced).status).toBe(204);
+    expect(await listed).toContain('/f');
+    expect((await send(reading, 'GET', '/f')).text).toBe('/new');
+  } finally {
+    for (const proxy of gated) await proxy.end();
+  }
+});
 
 test('random changes through two gateways and elsewhere leave both with what the service has', async () => {
   const paths = ['/a', '/b', '/a/x', '/b/x', '/a/x/y'];

@@ -48,8 +48,7 @@ export class Lookups {
     const siblings = cache.folder(parentKeyOf(key));
     if (siblings && !siblings.unsure && ++siblings.questions === SINGLE_QUESTIONS_MAX)
       this.#listBeside(parentKeyOf(key));
-    const flight = `${cache.inFlight.generation} ${key}`;
-    return this.#entries.run(flight, (stop) => this.#fetchEntry(path, stop), signal);
+    return this.#entry(path, signal);
   }
 
   /**
@@ -85,6 +84,11 @@ export class Lookups {
     const folder = this.deps.cache.peek(key);
     if (folder === undefined || folder === 'absent' || folder.kind === 'file') return;
     this.folder(folder, undefined).catch(() => {});
+  }
+
+  #entry(path: Path, signal: AbortSignal | undefined): Promise<Known> {
+    const flight = `${this.deps.cache.inFlight.generation} ${keyOf(path)}`;
+    return this.#entries.run(flight, (stop) => this.#fetchEntry(path, stop), signal);
   }
 
   async #knownOrAsked(path: Path, signal: AbortSignal | undefined): Promise<Known> {
@@ -154,6 +158,7 @@ export class Lookups {
     try {
       const [folder, found] = await Promise.all([theFolder(), this.#readFolder(path, signal)]);
       await this.deps.afterAnswer?.();
+      fetch.isAnswered = true;
       for (const [name, entry] of found) found.set(name, placedIn(folder.path, entry));
       await this.#settle(fetch, folder, found, signal);
       const before = cache.folder(key);
@@ -196,23 +201,17 @@ export class Lookups {
     found: Map<string, Entry>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { times, isHidden } = this.deps;
+    const { isHidden } = this.deps;
     let attempts = 0;
     for (let changes = takeChanges(fetch); changes.size > 0; changes = takeChanges(fetch)) {
       if (++attempts > SETTLING_MAX) throw tooUnsteady(folder.path);
-      const unsure: string[] = [];
-      for (const [key, known] of changes) {
+      const settled = [...changes].map(async ([key, known]) => {
         const name = nameOf(key as Path);
-        if (known === 'unsure') unsure.push(name);
-        else if (known === 'absent') found.delete(name);
-        else found.set(name, placedIn(folder.path, known));
-      }
-      for (const name of unsure) {
-        const entry = await this.#ask(join(folder.path, name), signal);
-        const [shown] = await times.applyTo(entry ? [placedIn(folder.path, entry)] : []);
-        if (shown && !isHidden(shown.name)) found.set(name, shown);
-        else found.delete(name);
-      }
+        const now = known === 'unsure' ? await this.#entry(join(folder.path, name), signal) : known;
+        if (now === 'absent' || isHidden(now.name)) found.delete(name);
+        else found.set(name, placedIn(folder.path, now));
+      });
+      await Promise.all(settled);
     }
   }
 }

@@ -225,7 +225,7 @@ export class MetadataCache {
     const key = keyOf(path);
     const ongoing = this.#own.begin(key, cache.peek(key), { tree: true, shield: true, mayBeMade: true });
     // Before the lock of the path, which waits for running calls.
-    cache.inFlight.away(key);
+    cache.inFlight.awayElsewhere(key);
     return () => void this.#end(ongoing, undefined, clock.now());
   }
 

@@ -61,6 +61,7 @@ export class Prefetch {
     const asked = momentNow(clock);
     try {
       const read = await this.#read(folder, how, signal);
+      await this.deps.afterAnswer?.();
       if (!read) this.#leaveAlone(keyOf(folder.path));
       if (!read || fetch.isVoid) return false;
       this.#keep(folder, read, fetch, asked);

@@ -229,6 +229,8 @@ export interface Fetch {
   changed: Map<string, Known | 'unsure'>;
   /** Trees that were dropped meanwhile; the answer is outdated for them. */
   readonly dropped: string[];
+  /** Whether a listing has arrived: entries that leave their place from now on are in it. */
+  isAnswered: boolean;
   /** Whether the answer may only be used by the callers that wait for it, and must not be cached. */
   isVoid: boolean;
 }
@@ -244,7 +246,7 @@ export class InFlight {
   }
 
   begin(scope: Scope, key: string): Fetch {
-    const fetch: Fetch = { scope, key, changed: new Map(), dropped: [], isVoid: false };
+    const fetch: Fetch = { scope, key, changed: new Map(), dropped: [], isAnswered: false, isVoid: false };
     this.#underWay.add(fetch);
     return fetch;
   }
@@ -258,11 +260,20 @@ export class InFlight {
     for (const fetch of this.#underWay) if (covers(fetch, key)) fetch.changed.set(key, known ?? 'unsure');
   }
 
-  /** Records that the entry at `key` is being replaced: answers may lack it, and what is below it. */
+  /** Records that the entry at `key` is being replaced: listings may lack it, and what is below it. */
   away(key: string): void {
-    this.changed(key, undefined);
+    for (const fetch of this.#underWay) {
+      if (fetch.scope === 'entry' || fetch.isAnswered) continue;
+      if (covers(fetch, key)) doubt(fetch, key);
+      else if (fetch.scope === 'tree' && isKeyWithin(fetch.key, key)) this.#void(fetch);
+    }
+  }
+
+  /** Like `away`, for a replacement by another gateway: single lookups have not waited for it either. */
+  awayElsewhere(key: string): void {
+    this.away(key);
     for (const fetch of this.#underWay)
-      if (fetch.scope === 'entry' && isKeyWithin(fetch.key, key)) fetch.changed.set(fetch.key, 'unsure');
+      if (fetch.scope === 'entry' && isKeyWithin(fetch.key, key)) doubt(fetch, fetch.key);
   }
 
   /** Records that `key` and everything below was replaced. */
@@ -289,6 +300,11 @@ export function takeChanges(fetch: Fetch): ReadonlyMap<string, Known | 'unsure'>
   const { changed } = fetch;
   if (changed.size > 0) fetch.changed = new Map();
   return changed;
+}
+
+/** A state that was learnt since the request is shown until the replacement of the entry ends. */
+function doubt(fetch: Fetch, key: string): void {
+  if (!fetch.changed.has(key)) fetch.changed.set(key, 'unsure');
 }
 
 function covers({ scope, key }: Fetch, changedKey: string): boolean {

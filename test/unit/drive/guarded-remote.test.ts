@@ -129,6 +129,32 @@ test('a walk whose listing of a folder was sent just before a change of letter c
   expect(walked.sort()).toEqual(['deep', 'old', 'sub']);
 });
 
+test('a listing ends with few lookups while files in its folder are replaced again and again', async () => {
+  const pairs = [0, 1, 2, 3].map((number) => [at(`/To/new${number}`), at(`/To/old${number}`)] as const);
+  for (const [, old] of pairs) remote.putFile(old, 'old');
+  let isOver = false;
+  const replaceAgainAndAgain = async ([fresh, old]: (typeof pairs)[number]) => {
+    for (; !isOver; await turn()) {
+      await drive.write(fresh, 'new');
+      await drive.files.move(fresh, old, { overwrite: true });
+    }
+  };
+  const sent = remote.holdNext('list', 'begin');
+  const listed = drive.names(at('/To'));
+  await sent.reached;
+  const replaced = Promise.all(pairs.map(replaceAgainAndAgain));
+  await turn(100);
+  const before = remote.count('stat');
+  sent.release();
+  const names = await listed.finally(() => {
+    isOver = true;
+  });
+  const lookups = remote.count('stat') - before;
+  await replaced;
+  expect(names).toEqual(expect.arrayContaining(['old', 'old0', 'old1', 'old2', 'old3']));
+  expect(lookups).toBeLessThan(20);
+});
+
 test('a listing of a folder that was removed elsewhere a moment ago fails with not-found', async () => {
   remote.holdFeed();
   remote.delete(at('/To'));
