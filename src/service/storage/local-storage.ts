@@ -293,7 +293,7 @@ async function* read(
     if (!reserve.isClosed && contents.stopReading(content))
       background.start(
         'removing content after its last reader',
-        reserve.commit((transaction) => contents.collect(transaction, content)),
+        reserve.commit((transaction) => void contents.collect(transaction, content)),
       );
   }
 }

@@ -1,18 +1,8 @@
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { Contents } from '../../../src/service/storage/blocks/contents.ts';
-import { Purge } from '../../../src/service/storage/blocks/purge.ts';
-import type { Transaction } from '../../../src/service/storage/committer.ts';
-import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
+import { expect, test } from 'vitest';
 import type { Storage } from '../../../src/service/storage/storage.ts';
-import { openDatabase } from '../../../src/service/storage/storage-database.ts';
-import { NameIndex } from '../../../src/service/storage/tree/name-index.ts';
-import { placeOf } from '../../../src/service/storage/tree/places.ts';
-import { Tree } from '../../../src/service/storage/tree/tree.ts';
-import { TreeRemovals } from '../../../src/service/storage/tree/tree-removals.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
 import { expectSound } from './invariants.ts';
-import { HOME, OWNER, opened, put, refusal, temporaryFolder, textAt } from './opened.ts';
+import { HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
+import { at, openedTree } from './opened-tree.ts';
 
 /** Number of folders: more than two transactions of 200 rows clear away. */
 const FOLDERS = 500;
@@ -43,29 +33,12 @@ async function listed(storage: Storage, scope = ALL): Promise<string[]> {
 }
 
 test('a transaction clears away no more rows of a removed tree than its limit', async () => {
-  const database = await openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
-  onTestFinished(() => void database.close());
-  database.exec(`INSERT INTO namespace (name, limit_bytes) VALUES ('home', 1)`);
-  let ids = 0;
-  const contents = new Contents(database);
-  const removals = new TreeRemovals(database, contents, new Purge(database, contents));
-  const tree = new Tree(database, contents, new NameIndex(database), removals, () => `id:${ids++}`);
-  const ticks = new Ticks(database, new ManualClock());
-  const transaction = (rows: number): Transaction => ({
-    nowMs: 0,
-    ticks,
-    room: { rows },
-    changes: [],
-    orphans: [],
-    isFull: () => false,
-  });
+  const { database, removals, tree, transaction, count } = await openedTree();
   database.exec('BEGIN');
   for (let index = 0; index < 1000; index++) {
-    const place = placeOf(`/large/${index % 10}/${index}`, 'write');
-    if (place) tree.putFolder(transaction(0), 1, place);
+    tree.putFolder(transaction(0), 1, at(`/large/${index % 10}/${index}`));
   }
   database.exec('COMMIT');
-  const count = (table: string) => Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
   const large = tree.find(1, { parent: '/', nameKey: 'large' });
   if (!large) throw new Error('the folder is there');
   expect(count('entry')).toBe(1011);

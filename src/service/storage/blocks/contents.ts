@@ -134,22 +134,26 @@ export class Contents {
     if (files > 0) this.#sql.refund.run({ ns, content });
   }
 
-  /** Removes the reference of a revision, and what nothing references any more. */
-  dropRevision(transaction: Transaction, ns: number, content: number): void {
+  /**
+   * Removes the reference of a revision, and what nothing references any more. Returns how many blocks the removed content
+   * had.
+   */
+  dropRevision(transaction: Transaction, ns: number, content: number): number {
     const left = this.#sql.dropRevision.get(ns, content);
-    if (!left || left.revisions > 0) return;
+    if (!left || left.revisions > 0) return 0;
     this.#sql.dropHolding.run(ns, content);
     this.#sql.refund.run({ ns, content });
-    this.collect(transaction, content);
+    return this.collect(transaction, content);
   }
 
-  /** Removes the content unless a revision or a reader references it. */
-  collect(transaction: Transaction, content: number): void {
-    if (this.#readers.has(content) || this.#sql.isReferenced.get(content)) return;
+  /** Removes the content unless a revision or a reader references it. Returns how many blocks it had then. */
+  collect(transaction: Transaction, content: number): number {
+    if (this.#readers.has(content) || this.#sql.isReferenced.get(content)) return 0;
     const blocks = this.#sql.blocksOf.all(content, 0, -1);
     this.#sql.dropContentBlocks.run(content);
     this.#sql.dropContent.run(content);
     for (const block of blocks) this.collectBlock(transaction, block);
+    return blocks.length;
   }
 
   /** Removes the block unless a content or a session references it. */

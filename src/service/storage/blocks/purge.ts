@@ -8,6 +8,9 @@ import { StepRunner } from './step-runner.ts';
 /** Revisions that one transaction purges: some 20 ms, so that other calls get their turn. */
 const STEP_REVISIONS = 200;
 
+/** Blocks of purged contents after which one transaction purges no further revision: some 20 ms. */
+const STEP_BLOCKS = 500;
+
 /** How long a tombstone is kept, in ms. Older cursors start over. */
 const TOMBSTONE_LIFE_MS = 30 * 24 * 60 * 60 * 1000;
 
@@ -35,11 +38,13 @@ export class Purge {
     this.#sql.dropRevision.run(ns, number);
   }
 
-  /** Purges the next revisions. */
+  /** Purges the next revisions, at least one if there is any. */
   step(transaction: Transaction): void {
+    let blocks = 0;
     for (const { number, ns, content } of this.#sql.some.all(STEP_REVISIONS)) {
       this.#sql.done.run(ns, number);
-      this.contents.dropRevision(transaction, ns, content);
+      blocks += this.contents.dropRevision(transaction, ns, content);
+      if (blocks >= STEP_BLOCKS || transaction.isFull()) return;
     }
   }
 

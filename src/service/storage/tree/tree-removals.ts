@@ -5,36 +5,26 @@ import type { Purge } from '../blocks/purge.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import { StepRunner } from '../blocks/step-runner.ts';
 import type { Transaction } from '../committer.ts';
-import { below, type DeletionRow, type EntryRow, notStaged } from './tree-rows.ts';
+import {
+  type EntryPlace,
+  type Placed,
+  type PlacedRevision,
+  type Removal,
+  removalStatements,
+  topOf,
+  windowOf,
+} from './removal-statements.ts';
+import { below, type DeletionRow, type EntryRow } from './tree-rows.ts';
 
 /** Rows that one step clears away: some 20 ms, so that other calls get their turn. */
 const STEP_ROWS = 200;
-
-/** Everything at `key` and below it up to change number `seq` is removed, though its rows remain in the tables. */
-interface Removal {
-  readonly ns: number;
-  readonly key: string;
-  readonly seq: number;
-  readonly deletedMs: number;
-  /** Whether the history is removed too. */
-  readonly forever: number;
-  /** Whether the files still exist at another path, and count there. */
-  readonly moved: number;
-  /** The table being cleared (0 entries, 1 deletions, 2 revisions), and the row after which to continue. */
-  readonly phase: number;
-  readonly atParent: string;
-  readonly atName: string;
-  readonly atNumber: number;
-}
-
-type Placed = Pick<EntryRow, 'ns' | 'parent' | 'nameKey'>;
 
 /**
  * Removals of trees. Each takes effect at once by one row of its own, whatever the tree's size. The rows below it count
  * as removed from then on and are cleared away step by step, also after a restart.
  */
 export class TreeRemovals {
-  readonly #sql: ReturnType<typeof statements>;
+  readonly #sql: ReturnType<typeof removalStatements>;
   readonly #runner = new StepRunner(this);
 
   constructor(
@@ -42,7 +32,7 @@ export class TreeRemovals {
     private readonly contents: Contents,
     private readonly purge: Purge,
   ) {
-    this.#sql = statements(database);
+    this.#sql = removalStatements(database);
   }
 
   /**
@@ -64,7 +54,7 @@ export class TreeRemovals {
   step(transaction: Transaction): void {
     const { room } = transaction;
     for (let next = this.#sql.first.get(); next && room.rows > 0; next = this.#sql.first.get())
-      room.rows -= this.#step(transaction, next, Math.min(STEP_ROWS, room.rows));
+      this.#step(transaction, next, Math.min(STEP_ROWS, room.rows));
   }
 
   /** Whether no removal is under way. */
@@ -162,7 +152,7 @@ export class TreeRemovals {
     if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return;
     for (const { id, seq, forgotten } of this.#sql.deletionAt.all({ ns, parent, nameKey })) {
       const removal = forgotten ? undefined : this.#covering({ ns, parent, nameKey }, seq, true);
-      if (removal) this.#purgeFile(transaction, id, removal.seq);
+      if (removal) this.#purgeFile(transaction, id, removal);
     }
   }
 
@@ -199,37 +189,55 @@ export class TreeRemovals {
       .some((row) => (this.ofEntry(row)?.seq ?? Number.POSITIVE_INFINITY) > seq);
   }
 
-  /** Examines up to `limit` rows of a removal; returns their number, at least 1. */
-  #step(transaction: Transaction, removal: Removal, limit: number): number {
+  /** Examines up to `limit` rows of a removal, fewer if the revisions of their files fill the transaction. */
+  #step(transaction: Transaction, removal: Removal, limit: number): void {
+    const { room } = transaction;
     const { ns, seq, phase } = removal;
     const phases = removal.forever ? [this.#entries, this.#deletions, this.#revisions] : [this.#entries];
     const rows = phases[phase]?.call(this, transaction, removal, limit) ?? [];
     const last = rows.at(-1);
     // In the same transaction as the work: a failure undoes both.
-    if (rows.length === limit && last)
-      this.#sql.goOn.run({
-        ns,
-        seq,
-        phase,
-        parent: last.parent,
-        nameKey: last.nameKey,
-        number: last.number ?? 0,
-      });
-    else if (phase + 1 < phases.length)
+    if (rows.length === limit || room.rows <= 0) {
+      if (last)
+        this.#sql.goOn.run({
+          ns,
+          seq,
+          phase,
+          parent: last.parent,
+          nameKey: last.nameKey,
+          number: last.number ?? 0,
+        });
+    } else if (phase + 1 < phases.length)
       this.#sql.goOn.run({ ns, seq, phase: phase + 1, parent: `${removal.key}/`, nameKey: '', number: 0 });
     else this.#sql.end.run(ns, seq);
-    return Math.max(1, rows.length);
+    room.rows -= Math.max(1, rows.length);
   }
 
   #entries(transaction: Transaction, removal: Removal, limit: number): readonly Looked[] {
-    const rows = this.#sql.entries.all(windowOf(removal, limit));
-    for (const row of rows) if (row.seq <= removal.seq) this.#toDeletion(transaction, removal, row);
-    return rows;
+    const examined: Looked[] = [];
+    for (const row of this.#sql.entries.all(windowOf(removal, limit))) {
+      if (row.seq <= removal.seq) {
+        const forever = this.#foreverOver(removal, row);
+        if (forever && !this.#purgeExcess(transaction, row.id, forever.seq)) break;
+        this.#toDeletion(transaction, removal, row, forever);
+      }
+      examined.push(row);
+    }
+    return examined;
   }
 
-  #toDeletion(transaction: Transaction, removal: Removal, row: EntryPlace): void {
+  /** Returns the permanent removal of an entry that `removal` covers, if there is one. */
+  #foreverOver(removal: Removal, row: EntryPlace): Removal | undefined {
+    return removal.forever ? removal : this.#covering(row, row.seq, true);
+  }
+
+  #toDeletion(
+    transaction: Transaction,
+    removal: Removal,
+    row: EntryPlace,
+    forever = this.#foreverOver(removal, row),
+  ): void {
     const { ns, parent, nameKey, id } = row;
-    const forever = removal.forever ? removal : this.#covering(row, row.seq, true);
     const forgotten = forever ? 1 : 0;
     const deletion = { seq: transaction.ticks.next(ns), deletedMs: removal.deletedMs, forgotten };
     this.leave({ ns, id, seq: removal.seq });
@@ -237,140 +245,80 @@ export class TreeRemovals {
     if (content !== undefined && !removal.moved) this.contents.dropFile(ns, content);
     this.#sql.putDeletion.run({ ns, parent, nameKey, ...deletion });
     this.#sql.dropEntry.run({ ns, parent, nameKey });
-    if (forever) this.#purgeFile(transaction, id, forever.seq);
+    if (forever) this.#purgeFile(transaction, id, forever);
   }
 
   #deletions(transaction: Transaction, removal: Removal, limit: number): readonly Looked[] {
     const window = windowOf(removal, limit);
-    const rows = this.#sql.deletions.all(window);
     const top = window.nameKey === '' ? this.#sql.deletionAt.all(topOf(removal)) : [];
-    for (const row of [...top, ...rows]) {
-      if (row.forgotten || row.seq > removal.seq) continue;
-      this.#purgeFile(transaction, row.id, removal.seq);
-      this.#sql.forget.run(row);
-    }
-    return rows;
+    if (!top.every((row) => this.#forget(transaction, removal, row))) return [];
+    const rows = this.#sql.deletions.all(window);
+    const cut = rows.findIndex((row) => !this.#forget(transaction, removal, row));
+    return cut < 0 ? rows : rows.slice(0, cut);
+  }
+
+  /** Purges the file of a deletion. Returns whether that is done: a long history takes several transactions. */
+  #forget(
+    transaction: Transaction,
+    removal: Removal,
+    row: EntryPlace & { readonly forgotten: number },
+  ): boolean {
+    if (row.forgotten || row.seq > removal.seq) return true;
+    if (!this.#purgeExcess(transaction, row.id, removal.seq)) return false;
+    this.#purgeFile(transaction, row.id, removal);
+    this.#sql.forget.run(row);
+    return true;
   }
 
   #revisions(_: Transaction, removal: Removal, limit: number): readonly Looked[] {
     const window = windowOf(removal, limit);
-    const rows = this.#sql.revisions.all(window);
-    const top = window.nameKey === '' ? this.#sql.revisionsAt.all(topOf(removal)) : [];
-    for (const { number } of [...top, ...rows])
-      if (number <= removal.seq) this.purge.enqueue(removal.ns, number);
+    const { parent, nameKey, number: after } = window;
+    const top = nameKey === '' ? this.#sql.revisionsAt.all({ ...topOf(removal), after, limit }) : [];
+    const rows = [
+      // The position of the removal stays before the rows below its key.
+      ...top.map(({ number }) => ({ parent, nameKey, number })),
+      ...this.#sql.revisions.all({ ...window, limit: limit - top.length }),
+    ];
+    for (const { number } of rows) if (number <= removal.seq) this.purge.enqueue(removal.ns, number);
     return rows;
   }
 
-  /** Purges the history of a file without a place after change number `seq`, and its deletions where nothing else was. */
-  #purgeFile(transaction: Transaction, id: string, seq: number): void {
+  /**
+   * Returns whether all revisions of a file without a place after change number `seq` can be purged in this transaction.
+   * Otherwise purges as many as it has room for. The row at the file's last place must stay, because the removal covers
+   * the other revisions by it.
+   */
+  #purgeExcess({ room }: Transaction, id: string, seq: number): boolean {
+    const rowsMax = Math.max(0, room.rows);
+    const revisions = this.#sql.formerRevisions.all(id, rowsMax + 1);
+    if (revisions.length <= rowsMax || this.#livedOn(id, seq)) return true;
+    for (const { ns, number } of revisions.slice(0, rowsMax)) this.purge.enqueue(ns, number);
+    room.rows = 0;
+    return false;
+  }
+
+  /**
+   * Purges the history of a file without a place after a removal, and its deletions where nothing else was. The revisions
+   * that the removal covers are left to its last phase.
+   */
+  #purgeFile(transaction: Transaction, id: string, removal: Removal): void {
+    const { ns, key, seq } = removal;
     if (this.#livedOn(id, seq)) return;
     for (const left of this.#sql.entriesById.all(id)) this.settle(transaction, left);
-    for (const { ns, number } of this.#sql.revisionsOf.all(id)) this.purge.enqueue(ns, number);
+    for (const revision of this.#sql.revisionsElsewhere.all({
+      id,
+      seq,
+      ...topOf(removal),
+      ...below(ns, key),
+    })) {
+      this.purge.enqueue(revision.ns, revision.number);
+      transaction.room.rows--;
+    }
     // The file's former places have nothing to restore either.
     for (const row of this.#sql.deletionsById.all(id))
       if (!row.wasFolder && !this.#hasOtherHistory(row, seq)) this.#sql.forget.run(row);
   }
 }
 
-type PlacedRevision = Placed & { readonly id: string; readonly number: number };
-
-type EntryPlace = Placed & { readonly id: string; readonly seq: number };
-
 /** A row that a step has examined. */
-type Looked = Placed & { readonly number?: number };
-
-/** Returns the bounds of a removal's next rows. */
-function windowOf({ ns, key, atParent, atName, atNumber }: Removal, limit: number) {
-  return { ns, to: below(ns, key).to, parent: atParent, nameKey: atName, number: atNumber, limit };
-}
-
-function topOf({ ns, key }: Removal): Placed {
-  const start = key.lastIndexOf('/') + 1;
-  return { ns, parent: key.slice(0, start), nameKey: key.slice(start) };
-}
-
-/** Prepared statements over removals and the rows they cover. */
-function statements(database: SqliteDatabase) {
-  type Window = ReturnType<typeof windowOf>;
-  type Row = Placed & { id: string; seq: number };
-  const removal = `
-    SELECT seq, ns, key, deleted_ms AS deletedMs, forever, moved, phase, at_parent AS atParent, at_name AS atName,
-      at_number AS atNumber
-    FROM removal`;
-  const COLUMNS = 'ns, parent, name_key AS nameKey';
-  const window = (from: string, columns: string, position: string, order: string, more = '') =>
-    `SELECT ${COLUMNS}, ${columns} FROM ${from}
-     WHERE ns = @ns AND ${position} AND parent < @to ${more} ORDER BY ${order} LIMIT @limit`;
-  const at = 'ns = @ns AND parent = @parent AND name_key = @nameKey';
-  return {
-    begin: database.prepare<[Omit<Removal, 'phase' | 'atName' | 'atNumber'>]>(
-      `INSERT INTO removal (seq, ns, key, deleted_ms, forever, moved, phase, at_parent, at_name, at_number)
-       VALUES (@seq, @ns, @key, @deletedMs, @forever, @moved, 0, @atParent, '', 0)`,
-    ),
-    goOn: database.prepare<[Placed & { seq: number; phase: number; number: number }]>(
-      `UPDATE removal SET phase = @phase, at_parent = @parent, at_name = @nameKey, at_number = @number
-       WHERE ns = @ns AND seq = @seq`,
-    ),
-    end: database.prepare<[ns: number, seq: number]>('DELETE FROM removal WHERE ns = ? AND seq = ?'),
-    first: database.prepare<[], Removal>(`${removal} ORDER BY seq LIMIT 1`),
-    any: database.prepare<[number]>('SELECT 1 FROM removal WHERE ns = ? LIMIT 1'),
-    anyForever: database.prepare<[ns: number, before: number]>(
-      'SELECT 1 FROM removal WHERE ns = ? AND forever AND seq < ? LIMIT 1',
-    ),
-    covering: database.prepare<[Pick<Removal, 'ns' | 'key' | 'seq' | 'forever'>], Removal>(
-      `${removal} WHERE ns = @ns AND key = @key AND seq >= @seq AND forever >= @forever ORDER BY seq LIMIT 1`,
-    ),
-    entries: database.prepare<[Window], Row>(
-      window(
-        'entry',
-        'id, seq',
-        '(parent, name_key) > (@parent, @nameKey)',
-        'parent, name_key',
-        `AND ${notStaged('entry.seq')}`,
-      ),
-    ),
-    deletions: database.prepare<[Window], Row & { forgotten: number }>(
-      window(
-        'deletion',
-        'id, seq, forgotten',
-        '(parent, name_key) > (@parent, @nameKey)',
-        'parent, name_key',
-      ),
-    ),
-    revisions: database.prepare<[Window], Placed & { number: number }>(
-      window(
-        'revision',
-        'number',
-        '(parent, name_key, number) > (@parent, @nameKey, @number)',
-        'parent, name_key, number',
-        `AND ${notStaged('revision.number')}`,
-      ),
-    ),
-    deletionAt: database.prepare<[Placed], Row & { forgotten: number }>(
-      `SELECT ${COLUMNS}, id, seq, forgotten FROM deletion WHERE ${at}`,
-    ),
-    revisionsAt: database.prepare<[Placed], { number: number }>(`SELECT number FROM revision WHERE ${at}`),
-    revisionsOf: database.prepare<[string], { ns: number; number: number }>(
-      `SELECT ns, number FROM revision WHERE id = ? AND ${notStaged('revision.number')}`,
-    ),
-    entriesById: database.prepare<[string], Row>(
-      `SELECT ${COLUMNS}, id, seq FROM entry WHERE id = ? AND ${notStaged('entry.seq')}`,
-    ),
-    deletionsById: database.prepare<[string], Row & { wasFolder: number }>(
-      `SELECT ${COLUMNS}, id, seq, was_folder AS wasFolder FROM deletion WHERE id = ? AND NOT forgotten`,
-    ),
-    otherRevisions: database.prepare<[Placed & { id: string }], PlacedRevision>(
-      `SELECT ${COLUMNS}, id, number FROM revision WHERE ${at} AND id <> @id AND ${notStaged('revision.number')}`,
-    ),
-    putDeletion: database.prepare<[Placed & { seq: number; deletedMs: number; forgotten: number }]>(
-      `INSERT OR REPLACE INTO deletion
-       SELECT ns, parent, name_key, name, path, id, @seq, revision IS NULL, 1, @forgotten, @deletedMs
-       FROM entry WHERE ${at}`,
-    ),
-    contentAt: database.prepare<[Placed], { content: number }>(
-      `SELECT content FROM revision WHERE ns = @ns AND number = (SELECT revision FROM entry WHERE ${at})`,
-    ),
-    dropEntry: database.prepare<[Placed]>(`DELETE FROM entry WHERE ${at}`),
-    forget: database.prepare<[Placed]>(`UPDATE deletion SET forgotten = 1 WHERE ${at}`),
-  };
-}
+type Looked = Omit<Placed, 'ns'> & { readonly number?: number };
