@@ -19,7 +19,16 @@ async function plans(): Promise<[sql: string, plan: string][]> {
   }) as typeof database.prepare;
   const contents = new Contents(database);
   new Feed(listening, new TreeRemovals(database, contents, new Purge(database, contents)));
-  const named = { ns: 1, from: '/', to: '0', parent: '/a/', nameKey: 'b', since: 5, latest: 9, limit: 10 };
+  const named = {
+    ns: 1,
+    from: '/',
+    to: '0',
+    parent: '/a/',
+    nameKey: 'b',
+    since: 5,
+    latest: 9,
+    ...{ limit: 10, skipped: 9 },
+  };
   return sources.map((sql) => {
     const rows = database.prepare<[object], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(named);
     // The staging table has one row for each running large move.

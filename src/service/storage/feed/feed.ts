@@ -113,11 +113,17 @@ export class Feed {
     return { rows, seq, hasMore: true };
   }
 
-  /** Returns whether anything in the scope changed after number `since`, up to `latest`. */
-  hasChanged({ ns, key, recursive }: FeedScope, since: number, latest: number): boolean {
+  /**
+   * Returns the number up to which nothing in the scope changed after number `since`, or `undefined` if something did:
+   * `latest`, or less when the namespace has many changes. The caller goes on from there.
+   */
+  unchangedUpTo({ ns, key, recursive }: FeedScope, since: number, latest: number): number | undefined {
     const { from, to } = below(ns, key);
-    if (!recursive) return this.#sql.childChanged.get({ ns, from, since, latest }) !== undefined;
-    return this.#sql.treeChanged.get({ ns, from, to, since, latest }) !== undefined;
+    if (!recursive) return this.#sql.childChanged.get({ ns, from, since, latest }) ? undefined : latest;
+    const chunk = { ns, since, latest, skipped: CHUNK - 1 };
+    const { chunkEnd, deletionChunkEnd } = this.#sql;
+    const end = Math.min(chunkEnd.get(chunk)?.seq ?? latest, deletionChunkEnd.get(chunk)?.seq ?? latest);
+    return this.#sql.treeChanged.get({ ns, from, to, since, latest: end }) ? undefined : end;
   }
 
   /** Returns the next changes of the namespace, or of the folder alone for a listing of its children. */
@@ -169,6 +175,7 @@ function statements(database: SqliteDatabase) {
   type Since = { ns: number; since: number; limit: number };
   type ChildrenSince = Since & { from: string };
   type Latest = { latest: number };
+  type Chunk = { ns: number; since: number; latest: number; skipped: number };
   const children = 'parent = @from AND name_key > @nameKey';
   const tree = '(parent, name_key) > (@parent, @nameKey) AND parent < @to';
   const page = 'ORDER BY parent, name_key LIMIT @limit';
@@ -210,8 +217,17 @@ function statements(database: SqliteDatabase) {
          WHERE ns = @ns AND seq > @since AND seq <= @latest AND ${notStaged('entry.seq')}
            AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
        UNION ALL SELECT 1 FROM deletion INDEXED BY deletion_told
-         WHERE ns = @ns AND NOT implied AND seq > @since AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
+         WHERE ns = @ns AND NOT implied AND seq > @since AND seq <= @latest
+           AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
        LIMIT 1`,
+    ),
+    chunkEnd: database.prepare<[Chunk], { seq: number }>(
+      `SELECT seq FROM entry INDEXED BY entry_change
+       WHERE ns = @ns AND seq > @since AND seq <= @latest ORDER BY seq LIMIT 1 OFFSET @skipped`,
+    ),
+    deletionChunkEnd: database.prepare<[Chunk], { seq: number }>(
+      `SELECT seq FROM deletion INDEXED BY deletion_told
+       WHERE ns = @ns AND NOT implied AND seq > @since AND seq <= @latest ORDER BY seq LIMIT 1 OFFSET @skipped`,
     ),
   };
 }

@@ -1,3 +1,4 @@
+import { setImmediate as otherCalls } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../util/clock.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
@@ -80,15 +81,20 @@ export class Listings {
     const { state } = this.cursors.decode(cursor);
     this.#expectKnown(state);
     signal.throwIfAborted();
-    if (this.#isBehind(cursor, state)) return true;
     const alarm = new Alarm(this.clock);
     let woken: boolean | undefined;
     const forget = this.watchers.add(state, (changed) => {
       woken ??= changed;
       alarm.ring();
     });
-    await alarm.sleep(timeoutMs, signal);
-    forget();
+    const end = alarm.sleep(timeoutMs, signal);
+    try {
+      if (await this.#isBehind(cursor, state, () => woken !== undefined || signal.aborted)) return true;
+      await end;
+    } finally {
+      forget();
+      alarm.ring();
+    }
     if (woken === undefined) signal.throwIfAborted();
     return woken ?? false;
   }
@@ -110,17 +116,22 @@ export class Listings {
   }
 
   /**
-   * Returns whether anything changed since the cursor. Clients poll a cursor repeatedly: each poll examines only newer
-   * changes.
+   * Returns whether anything changed since the cursor; `false` also when `isOver` ends a long search. Clients poll a
+   * cursor repeatedly: each poll examines only newer changes.
    */
-  #isBehind(cursor: string, state: CursorState): boolean {
+  async #isBehind(cursor: string, state: CursorState, isOver: () => boolean): Promise<boolean> {
     if (state.after) return true;
-    const row = state.key === '' ? undefined : this.store.tree.find(state.ns, splitKey(state.key));
-    if (state.key !== '' && row?.revision !== null) return true;
-    const latest = this.ticks.last(state.ns);
-    const changed = this.#feed.hasChanged(state, this.#unchanged.get(cursor) ?? state.seq, latest);
-    if (!changed) this.#unchanged.set(cursor, latest);
-    return changed;
+    for (let since = this.#unchanged.get(cursor) ?? state.seq; ; await otherCalls()) {
+      if (isOver()) return false;
+      const row = state.key === '' ? undefined : this.store.tree.find(state.ns, splitKey(state.key));
+      if (state.key !== '' && row?.revision !== null) return true;
+      const latest = this.ticks.last(state.ns);
+      const reached = this.#feed.unchangedUpTo(state, since, latest);
+      if (reached === undefined) return true;
+      this.#unchanged.set(cursor, reached);
+      if (reached === latest) return false;
+      since = reached;
+    }
   }
 
   /** Returns the next page of a listing, or of the changes after its end. */
@@ -133,11 +144,13 @@ export class Listings {
     if (!state.after) return this.#changes(owner, state);
     const { rows, next } = this.#feed.entries(state, state.after, state.limit);
     const { after, ...through } = state;
+    const latest = this.ticks.last(state.ns);
     if (folder && state.recursive && after === START) rows.unshift(folder);
     return {
       entries: rows.map((row) => this.#shown(row)),
       cursor: this.cursors.encode(owner, next ? { ...state, after: next } : through),
-      hasMore: next !== undefined || this.#feed.hasChanged(state, state.seq, this.ticks.last(state.ns)),
+      // After many changes the next page is perhaps empty, but has a later cursor.
+      hasMore: next !== undefined || this.#feed.unchangedUpTo(state, state.seq, latest) !== latest,
     };
   }
 
