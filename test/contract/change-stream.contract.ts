@@ -16,6 +16,15 @@ export function changeStreamContract(
   openTwo: () => Promise<readonly [ChangeStream, ChangeStream]>,
   loss: Loss,
 ): void {
+  /** Adds two events. The stream loses the second one. Returns their positions. */
+  async function loseLast(stream: ChangeStream) {
+    const { position: kept } = await stream.add('kept', undefined);
+    await loss.save();
+    const { position: lost } = await stream.add('lost', kept);
+    await loss.restore();
+    return { kept, lost };
+  }
+
   describe(`change stream in ${driver}`, () => {
     test('events of all gateways have one order, and their numbers follow each other', async () => {
       const [one, other] = await openTwo();
@@ -59,10 +68,7 @@ export function changeStreamContract(
 
     test('a reader learns that events which it has read are lost, though others have got their numbers', async () => {
       const [one, other] = await openTwo();
-      const { position: kept } = await one.add('kept', undefined);
-      await loss.save();
-      const { position: lost } = await one.add('lost', kept);
-      await loss.restore();
+      const { kept, lost } = await loseLast(one);
       const { position: again } = await other.add('again', kept);
       const { position: next } = await other.add('next', again);
       expect(again.number).toBe(lost.number);
@@ -71,10 +77,7 @@ export function changeStreamContract(
 
     test('a reader learns that the last events which it has read are lost before others are added', async () => {
       const [one] = await openTwo();
-      const { position: kept } = await one.add('kept', undefined);
-      await loss.save();
-      const { position: lost } = await one.add('lost', kept);
-      await loss.restore();
+      const { kept, lost } = await loseLast(one);
       const page = await one.after(lost);
       expect(page).toMatchObject({ isLost: true, end: { number: kept.number } });
       expect((await one.after(page.end)).isLost).toBe(false);
@@ -82,10 +85,7 @@ export function changeStreamContract(
 
     test('a reader of what is left learns that it may have missed events, when another one has read them', async () => {
       const [one, other] = await openTwo();
-      const { position: kept } = await one.add('kept', undefined);
-      await loss.save();
-      const { position: lost } = await one.add('lost', kept);
-      await loss.restore();
+      const { kept, lost } = await loseLast(one);
       expect((await other.after(kept)).isLost).toBe(false);
       await one.after(lost);
       expect((await other.after(kept)).isLost).toBe(true);
@@ -93,10 +93,7 @@ export function changeStreamContract(
 
     test('an event that is added after a loss which its gateway has not noticed follows nothing that any gateway has read', async () => {
       const [one, other] = await openTwo();
-      const { position: kept } = await one.add('kept', undefined);
-      await loss.save();
-      const { position: lost } = await one.add('lost', kept);
-      await loss.restore();
+      const { kept, lost } = await loseLast(one);
       const { position: again } = await other.add('again', kept);
       const late = await one.add('late', lost);
       expect(late.before).toMatchObject({ number: lost.number, nonce: again.nonce });

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { effort, IS_LONG } from '../support/effort.ts';
 import { eventually, expectSoon } from '../support/eventually.ts';
-import { startGatedService } from '../support/gated-service.ts';
+import { type GatedService, startGatedService } from '../support/gated-service.ts';
 import type { GatewayClient } from '../support/gateway.ts';
 import { type RedisGateways, startRedisGateways } from '../support/redis-gateways.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -104,6 +104,40 @@ test('a change made elsewhere is shown by both gateways, and only one of them as
   expect(gateways.errors).toEqual([]);
 });
 
+type Pair<T> = readonly [T, T];
+
+/** Adds two gateways, each of which reaches the service through gates of its own. */
+async function withGates(
+  use: (clients: Pair<GatewayClient>, gated: Pair<GatedService>) => Promise<void>,
+): Promise<void> {
+  const gated = [await startGatedService(service.url), await startGatedService(service.url)] as const;
+  try {
+    await use([await gateways.add(gated[0].url), await gateways.add(gated[1].url)], gated);
+  } finally {
+    for (const proxy of gated) await proxy.end();
+  }
+}
+
+/** Lets a call of one gateway be answered when the first move of `change`, at the other gateway, has been made and not answered. */
+async function answerWhileAside<T>(
+  [reading, changing]: Pair<GatedService>,
+  call: string,
+  ask: () => Promise<T>,
+  change: () => ReturnType<typeof send>,
+) {
+  const [sent, answer] = [reading.close(call), reading.closeBehind(call)];
+  const asked = ask();
+  await sent.reached;
+  const aside = changing.closeBehind('move_v2');
+  const changed = change();
+  await aside.reached;
+  sent.open();
+  await answer.reached;
+  answer.open();
+  aside.open();
+  return { changed: await changed, answered: await asked };
+}
+
 /**
  * Lets one gateway move or copy `/d` to `/e` at the moment in which the call `step` of another one, which replaces `/d/a` by a
  * copy of `/new`, has not reached the service. Then calls `check` with both gateways. `atOnce`: happens after the relocation,
@@ -115,10 +149,8 @@ async function relocateBefore(
   check: (clients: readonly GatewayClient[]) => Promise<void>,
   atOnce?: () => Promise<void>,
 ): Promise<void> {
-  const gated = [await startGatedService(service.url), await startGatedService(service.url)] as const;
-  try {
-    await noteParallelCommits();
-    const [relocating, replacing] = [await gateways.add(gated[0].url), await gateways.add(gated[1].url)];
+  await noteParallelCommits();
+  await withGates(async ([relocating, replacing], gated) => {
     await send(one, 'MKCOL', '/d');
     await send(one, 'PUT', '/d/a', {}, 'old');
     await send(one, 'PUT', '/new', {}, 'new');
@@ -137,9 +169,7 @@ async function relocateBefore(
     gate.open();
     expect((await replaced).status).toBe(204);
     await check([relocating, replacing]);
-  } finally {
-    for (const proxy of gated) await proxy.end();
-  }
+  });
 }
 
 test.each(['COPY', 'MOVE'])(
@@ -205,26 +235,18 @@ test.each([
 ] as const)(
   '%s of %s whose %s reaches the service while another gateway changes the letter case of /d answers %i',
   async (method, path, call, status, known) => {
-    const gated = [await startGatedService(service.url), await startGatedService(service.url)] as const;
-    try {
-      for (const file of ['/d/a', '/d/sub/b']) await put(service, file, 'text');
-      const [reading, renaming] = [await gateways.add(gated[0].url), await gateways.add(gated[1].url)];
+    for (const file of ['/d/a', '/d/sub/b']) await put(service, file, 'text');
+    await withGates(async ([reading, renaming], gated) => {
       for (const folder of known) await names(reading, folder);
-      const [sent, answer] = [gated[0].close(call), gated[0].closeBehind(call)];
-      const answered = send(reading, method, path, { depth: '1' });
-      await sent.reached;
-      const aside = gated[1].closeBehind('move_v2');
-      const renamed = send(renaming, 'MOVE', '/d', { destination: '/D' });
-      await aside.reached;
-      sent.open();
-      await answer.reached;
-      answer.open();
-      aside.open();
-      expect((await renamed).status).toBeLessThan(300);
-      expect((await answered).status).toBe(status);
-    } finally {
-      for (const proxy of gated) await proxy.end();
-    }
+      const { changed, answered } = await answerWhileAside(
+        gated,
+        call,
+        () => send(reading, method, path, { depth: '1' }),
+        () => send(renaming, 'MOVE', '/d', { destination: '/D' }),
+      );
+      expect(changed.status).toBeLessThan(300);
+      expect(answered.status).toBe(status);
+    });
   },
 );
 
@@ -234,55 +256,42 @@ test.each([
 ] as const)(
   'a PROPFIND of a tree whose recursive listing is answered while another gateway does a %s of %s to %s shows %s',
   async (method, from, destination, shown) => {
-    const gated = [await startGatedService(service.url), await startGatedService(service.url)] as const;
-    try {
-      for (const file of ['/new', '/x/f', '/x/sub/b', '/y/g']) await put(service, file, file);
-      const [reading, replacing] = [await gateways.add(gated[0].url), await gateways.add(gated[1].url)];
+    for (const file of ['/new', '/x/f', '/x/sub/b', '/y/g']) await put(service, file, file);
+    await withGates(async ([reading, replacing], gated) => {
       await names(reading);
-      const [sent, answer] = [gated[0].close('list_folder'), gated[0].closeBehind('list_folder')];
-      const answered = send(reading, 'PROPFIND', '/', { depth: 'infinity' });
-      await sent.reached;
-      const aside = gated[1].closeBehind('move_v2');
-      const replaced = send(replacing, method, from, { destination });
-      await aside.reached;
-      sent.open();
-      await answer.reached;
-      answer.open();
-      aside.open();
-      expect((await replaced).status).toBeLessThan(300);
-      expect((await answered).text.toLowerCase()).toContain(`<d:href>${shown.toLowerCase()}</d:href>`);
+      const { changed, answered } = await answerWhileAside(
+        gated,
+        'list_folder',
+        () => send(reading, 'PROPFIND', '/', { depth: 'infinity' }),
+        () => send(replacing, method, from, { destination }),
+      );
+      expect(changed.status).toBeLessThan(300);
+      expect(answered.text.toLowerCase()).toContain(`<d:href>${shown.toLowerCase()}</d:href>`);
       expect(await send(reading, 'GET', shown)).toMatchObject({ status: 200 });
-    } finally {
-      for (const proxy of gated) await proxy.end();
-    }
+    });
   },
 );
 
 test('a listing whose lookup of a changed file is answered while another gateway replaces the file shows it', async () => {
-  const gated = [await startGatedService(service.url), await startGatedService(service.url)] as const;
-  try {
-    for (const file of ['/new', '/f']) await put(service, file, file);
-    const [reading, replacing] = [await gateways.add(gated[0].url), await gateways.add(gated[1].url)];
+  for (const file of ['/new', '/f']) await put(service, file, file);
+  await withGates(async ([reading, replacing], gated) => {
     const listing = gated[0].close('list_folder');
-    const [sent, answer] = [gated[0].close('get_metadata'), gated[0].closeBehind('get_metadata')];
     const listed = names(reading);
     await listing.reached;
     expect((await send(replacing, 'PROPPATCH', '/f', {}, setTime)).status).toBe(207);
-    listing.open();
-    await sent.reached;
-    const aside = gated[1].closeBehind('move_v2');
-    const replaced = send(replacing, 'MOVE', '/new', { destination: '/f' });
-    await aside.reached;
-    sent.open();
-    await answer.reached;
-    answer.open();
-    aside.open();
-    expect((await replaced).status).toBe(204);
-    expect(await listed).toContain('/f');
+    const { changed, answered } = await answerWhileAside(
+      gated,
+      'get_metadata',
+      () => {
+        listing.open();
+        return listed;
+      },
+      () => send(replacing, 'MOVE', '/new', { destination: '/f' }),
+    );
+    expect(changed.status).toBe(204);
+    expect(answered).toContain('/f');
     expect((await send(reading, 'GET', '/f')).text).toBe('/new');
-  } finally {
-    for (const proxy of gated) await proxy.end();
-  }
+  });
 });
 
 test('random changes through two gateways and elsewhere leave both with what the service has', async () => {

@@ -1,4 +1,4 @@
-import { ApiError, isOutage } from '../../api/errors.ts';
+import { ApiError, isApiFailure, isOutage } from '../../api/errors.ts';
 import type { Change } from '../../api/remote.ts';
 import type { Replacements } from '../../state/replacements.ts';
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
@@ -107,6 +107,8 @@ export class HiddenEntries {
       this.#shown.delete(key);
     } catch (error) {
       if (!(error instanceof ApiError) || isOutage(error)) throw error;
+      // Another gateway was faster.
+      if (isApiFailure(error, 'not-found')) return void this.#shown.delete(key);
       this.#shown.set(key, { path, since: clock.instant(), waitMs: REFUSED_MS });
       log.warn('the service refuses to give a hidden entry its name back; davgate tries again in an hour', {
         path,

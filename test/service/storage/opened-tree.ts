@@ -12,7 +12,7 @@ import { TreeRemovals } from '../../../src/service/storage/tree/tree-removals.ts
 import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryFolder } from './opened.ts';
 
-/** Opens a tree of one empty namespace, 1, of which nothing is cleared away but by the test. */
+/** Opens a tree with one empty namespace, number 1. Nothing runs in the background: the test itself makes each step. */
 export async function openedTree() {
   const database = await openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
   onTestFinished(() => void database.close());

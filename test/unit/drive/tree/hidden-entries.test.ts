@@ -56,6 +56,13 @@ test('a hidden file is recovered after an outage of the service', async () => {
   expect(remote.paths).toEqual(['/d', '/d/a']);
 });
 
+test('a hidden file that another gateway gives its name back at the same moment is no reason for a warning', async () => {
+  await open();
+  remote.failNext('move', 'not-found');
+  await lookAgain();
+  expect(drive.warnings).toEqual([]);
+});
+
 test.each(['no-permission', 'locked', 'insufficient-space'] as const)(
   'a folder with a hidden file that may not be renamed (%s) is listed, walked, copied, moved and deleted, and a warning says so once',
   async (failure) => {
