@@ -80,6 +80,14 @@ export class ApiError extends Error {
   }
 }
 
+/** How long the service may still carry out a call whose answer was lost, in ms. */
+export const LATE_MS = 600_000;
+
+/** Returns whether the service has not carried out the failed call, and never will. */
+export function isUndone(error: ApiError): boolean {
+  return error.details.isUndone ?? !isOutage(error);
+}
+
 /** Returns whether the service refused with one of `failures`. */
 export function isApiFailure(error: unknown, ...failures: readonly ApiFailure[]): error is ApiError {
   return error instanceof ApiError && failures.includes(error.failure);

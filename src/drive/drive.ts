@@ -183,6 +183,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     clock,
     log,
     commit: (placeholder) => committer.commit(placeholder),
+    ...(shared && { caughtUpTo: (number: number) => shared.caughtUpTo(number) }),
     announce: (path) => changes.entry(path, { isTree: false }),
   });
   const content = createContentReader({ remote, cache: options.cache, clock, log });
@@ -204,7 +205,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     ...{ remote: unguarded, replacements, metadata, locks, callLocks, gateways, others, shared, clock, log },
   });
   const replacer = new Replacer({
-    ...{ remote: unguarded, replacements, callLocks, recovery, gateways, shared, log },
+    ...{ remote: unguarded, replacements, callLocks, recovery, gateways, shared, clock, log },
   });
   const folderRelocator = new FolderRelocator({ others, recovery });
   const hiddenEntries = new HiddenEntries({ replacements, recovery, clock, log });

@@ -4,6 +4,7 @@ import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../u
 import { smallest } from '../util/extremes.ts';
 import type { Log } from '../util/log.ts';
 import { keyOf, nameOf, type Path, ROOT, relocate } from '../util/path.ts';
+import { succeeds } from '../util/succeeds.ts';
 import { Alarm, retryPauseMs } from '../util/wait.ts';
 import type { FileEntry } from './files.ts';
 import type { Gateways } from './gateways.ts';
@@ -15,6 +16,8 @@ export interface PlaceholdersOptions {
   readonly log: Log;
   /** Commits the empty file. Returns whether the placeholder can be removed. */
   readonly commit: (placeholder: Placeholder) => Promise<boolean>;
+  /** Resolves when the metadata cache has what the event of the change stream with this number tells. */
+  readonly caughtUpTo?: (number: number) => Promise<void>;
   /** Called with the path of each placeholder that appeared, changed or is gone. */
   readonly announce?: (path: Path) => void;
 }
@@ -24,6 +27,9 @@ const RETRY_PAUSES = { firstMs: 5_000, maxMs: 600_000 };
 
 /** Longest wait that a placeholder of another gateway gets, in ms: the clocks of the two machines may differ. */
 const FOREIGN_WAIT_MS_MAX = 3_600_000;
+
+/** How often a request looks whether another gateway has committed a placeholder, in ms. */
+const LOOK_EVERY_MS = 100;
 
 /** Prefix of the ids. The stored ids of earlier versions start with it too. */
 const ID = 'held:';
@@ -38,7 +44,8 @@ interface Due {
 /**
  * The placeholders of one drive. Finder and Explorer create a file in two steps: an empty PUT or a LOCK, and a second
  * later a PUT with the body. The empty file is acknowledged at once and kept here, so that the service gets one commit
- * instead of two. A placeholder without a body is committed as an empty file when its time is up.
+ * instead of two. A placeholder without a body is committed as an empty file when its time is up. Of several gateways only
+ * its owner changes or commits it; another one becomes the owner first.
  */
 export class Placeholders {
   readonly #due = new Map<string, Due>();
@@ -49,19 +56,26 @@ export class Placeholders {
   readonly #alarm: Alarm;
   #running: Promise<void> = Promise.resolve();
 
-  /** Returns the placeholder at a path. */
+  /** Returns the placeholder at a path. The metadata cache has one that another gateway has committed before. */
   readonly get: PlaceholderStore['get'];
-  /** Returns the placeholders directly in a folder. */
+  /** Returns the placeholders directly in a folder, like `get`. */
   readonly in: PlaceholderStore['in'];
-  /** Returns the placeholders at a path and below. */
+  /** Returns the placeholders at a path and below, like `get`. */
   readonly within: PlaceholderStore['within'];
 
   constructor(private readonly options: PlaceholdersOptions) {
     const { store } = options;
-    this.get = store.get;
-    this.in = store.in;
-    this.within = store.within;
+    this.get = (path) => this.#lookedUp(store.get(path));
+    this.in = (folder) => this.#lookedUp(store.in(folder));
+    this.within = (path) => this.#lookedUp(store.within(path));
     this.#alarm = new Alarm(options.clock);
+  }
+
+  async #lookedUp<T>(lookup: Promise<T>): Promise<T> {
+    const { store, caughtUpTo } = this.options;
+    const found = await lookup;
+    if (store.lastEvent) await caughtUpTo?.(store.lastEvent());
+    return found;
   }
 
   get count(): number {
@@ -77,7 +91,10 @@ export class Placeholders {
   async keep(placeholder: Omit<Placeholder, 'untilMs' | 'owner'>, waitMs: number): Promise<FileEntry> {
     const { store, clock, gateways } = this.options;
     const until = instantIn(clock, waitMs);
-    await store.put({ ...placeholder, untilMs: clock.now() + waitMs, owner: gateways.own });
+    await store.put({
+      ...placeholder,
+      ...{ untilMs: clock.now() + waitMs, owner: gateways.own, isCommitting: undefined },
+    });
     this.#due.set(keyOf(placeholder.path), { path: placeholder.path, until });
     this.#alarm.ring();
     this.options.announce?.(placeholder.path);
@@ -92,8 +109,8 @@ export class Placeholders {
     return Math.max(0, leftMs);
   }
 
-  async forget(path: Path): Promise<void> {
-    await this.options.store.forget(path);
+  async forget({ path, id }: Pick<Placeholder, 'path' | 'id'>): Promise<void> {
+    await this.options.store.forget({ path, id });
     this.#due.delete(keyOf(path));
     this.options.announce?.(path);
   }
@@ -103,16 +120,21 @@ export class Placeholders {
     for (const placeholder of await this.within(from)) {
       const path = relocate(placeholder.path, from, to);
       await this.keep({ ...placeholder, path }, this.remainingMs(placeholder));
-      await this.forget(placeholder.path);
+      await this.forget(placeholder);
     }
   }
 
-  /** Runs `work` while no placeholder at `path` or below is committed. Waits for commits that have begun. */
-  async withCommitsPaused<T>(path: Path, work: () => Promise<T>): Promise<T> {
-    const keys = (await this.within(path)).map((placeholder) => keyOf(placeholder.path));
+  /**
+   * Runs `work` while no placeholder at one of `paths` or below is committed. Waits for commits that have begun, also
+   * those of other gateways.
+   */
+  async withCommitsPaused<T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> {
+    const found = (await Promise.all(paths.map((path) => this.within(path)))).flat();
+    const keys = found.map(({ path }) => keyOf(path));
     for (const key of keys) this.#pauses.set(key, (this.#pauses.get(key) ?? 0) + 1);
     try {
       await Promise.allSettled(keys.map((key) => this.#commits.get(key)));
+      await Promise.all(found.map(({ path }) => this.#own(path)));
       return await work();
     } finally {
       for (const key of keys) this.#endPause(key);
@@ -122,11 +144,9 @@ export class Placeholders {
 
   /** Commits the placeholder at `path`, if there is one and its commit is not paused. */
   async commit(path: Path): Promise<void> {
-    const key = keyOf(path);
-    if (this.#pauses.has(key)) return;
-    const commit = this.#commits.get(key) ?? this.#commit(path).finally(() => this.#commits.delete(key));
-    this.#commits.set(key, commit);
-    await commit;
+    if (this.#pauses.has(keyOf(path))) return;
+    await this.#own(path);
+    await this.#commitOwn(path);
   }
 
   /** Commits the placeholders at `path` and below. */
@@ -140,12 +160,19 @@ export class Placeholders {
     this.#running = this.#run(this.#stop.signal);
   }
 
-  /** Makes the placeholders of an earlier run, and those of gateways that were killed, due at once. */
+  /**
+   * Makes the placeholders of an earlier run, and those of gateways that were killed, due at once. One that this gateway has
+   * stored or taken over without learning of its success gets its time.
+   */
   async takeOver(): Promise<void> {
-    for (const { path, owner } of await this.within(ROOT)) {
-      const key = keyOf(path);
-      if (this.#due.has(key) || !this.options.gateways.inherits(owner)) continue;
-      this.#due.set(key, { path, until: LONG_AGO });
+    const { gateways, clock } = this.options;
+    for (const placeholder of await this.within(ROOT)) {
+      const { path, owner } = placeholder;
+      const isInherited = gateways.inherits(owner);
+      const isOurs = isInherited || owner === gateways.own;
+      if (!isOurs || this.#due.has(keyOf(path)) || !(await this.#tryToOwn(path))) continue;
+      const until = isInherited ? LONG_AGO : instantIn(clock, this.remainingMs(placeholder));
+      this.#due.set(keyOf(path), { path, until });
       this.#alarm.ring();
     }
   }
@@ -154,7 +181,42 @@ export class Placeholders {
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#running;
-    await Promise.allSettled([...this.#due.values()].map(({ path }) => this.commit(path)));
+    await Promise.allSettled([...this.#due.values()].map(({ path }) => this.#commitOwn(path)));
+  }
+
+  /**
+   * Makes this gateway the owner of the placeholder at `path`, if there is one. While another gateway is committing it, waits
+   * for the end of that, so that the file is at the service when this resolves, or nothing of it ever will be.
+   */
+  async #own(path: Path): Promise<void> {
+    while (!(await this.#tryToOwn(path))) await this.options.clock.sleep(LOOK_EVERY_MS, this.#stop.signal);
+  }
+
+  /** Does the same without waiting. Returns `false` while another gateway is committing it. */
+  async #tryToOwn(path: Path): Promise<boolean> {
+    const { store, clock, gateways } = this.options;
+    if (!store.exchange) return true;
+    for (;;) {
+      const found = await this.get(path);
+      if (!found || found.owner === gateways.own) return true;
+      if (found.isCommitting && !gateways.inherits(found.owner)) return false;
+      const owned = { ...found, owner: gateways.own, isCommitting: undefined };
+      if (!(await store.exchange(found, owned))) continue;
+      this.#due.set(keyOf(path), { path: found.path, until: instantIn(clock, this.remainingMs(found)) });
+      this.#alarm.ring();
+    }
+  }
+
+  /** Notes that the placeholder at `path` is being committed. Returns `undefined` if this gateway does not own one there. */
+  async #claim(path: Path): Promise<Placeholder | undefined> {
+    const { store, gateways } = this.options;
+    for (;;) {
+      const found = await this.get(path);
+      if (!found || !store.exchange) return found;
+      if (found.owner !== gateways.own) return undefined;
+      const claimed = { ...found, isCommitting: true };
+      if (await store.exchange(found, claimed)) return claimed;
+    }
   }
 
   #endPause(key: string): void {
@@ -163,18 +225,31 @@ export class Placeholders {
     else this.#pauses.delete(key);
   }
 
+  /** Commits the placeholder at `path` if this gateway owns it and its commit is not paused. */
+  async #commitOwn(path: Path): Promise<void> {
+    const key = keyOf(path);
+    if (this.#pauses.has(key)) return;
+    const commit = this.#commits.get(key) ?? this.#commit(path).finally(() => this.#commits.delete(key));
+    this.#commits.set(key, commit);
+    await commit;
+  }
+
   async #commit(path: Path): Promise<void> {
-    const { clock, log, commit } = this.options;
+    const { store, clock, log, commit } = this.options;
     const key = keyOf(path);
     const due = this.#due.get(key);
+    let claimed: Placeholder | undefined;
     try {
-      const placeholder = await this.get(path);
-      if (placeholder) {
-        if (await commit(placeholder)) await this.forget(path);
+      claimed = await this.#claim(path);
+      if (claimed) {
+        if (await commit(claimed)) await this.forget(claimed);
       }
-      // Another gateway has committed or removed it. Without this it would stay due.
+      // Another gateway has committed, removed or taken it. Without this it would stay due.
       else if (this.#due.get(key) === due) this.#due.delete(key);
     } catch (error) {
+      // If this fails, the next try does it.
+      if (claimed && store.exchange)
+        await succeeds(store.exchange(claimed, { ...claimed, isCommitting: undefined }));
       log.warn('cannot commit an empty file yet; davgate keeps it and tries again', {
         path,
         reason: String(error),
@@ -191,7 +266,7 @@ export class Placeholders {
       const waiting = [...this.#due].filter(([key]) => !this.#pauses.has(key)).map(([, due]) => due);
       const due = waiting.filter(({ until }) => until <= clock.instant());
       if (due.length > 0) {
-        await Promise.all(due.map(({ path }) => this.commit(path).catch(() => {})));
+        await Promise.all(due.map(({ path }) => this.#commitOwn(path).catch(() => {})));
         continue;
       }
       const leftMs = smallest(waiting.map(({ until }) => remainingMs(clock, until)));

@@ -10,6 +10,8 @@ export interface Placeholder {
   readonly untilMs: number;
   /** The gateway that commits it; `undefined` if there is only one. */
   readonly owner?: string | undefined;
+  /** Whether its owner has begun to commit it: no other gateway may change it then. */
+  readonly isCommitting?: boolean | undefined;
 }
 
 /** The placeholders of one drive, by path. Durable: they survive a kill and are committed after it. */
@@ -20,5 +22,16 @@ export interface PlaceholderStore {
   /** Returns the placeholders at `path` and below. */
   within(path: Path): Promise<readonly Placeholder[]>;
   put(placeholder: Placeholder): Promise<void>;
-  forget(path: Path): Promise<void>;
+  /**
+   * Stores `next` in place of `last`. Returns `false`, and changes nothing, unless `last` is there, and unchanged. Absent in
+   * a store that only one gateway uses.
+   */
+  readonly exchange?: (last: Placeholder, next: Placeholder) => Promise<boolean>;
+  /**
+   * Returns the number of the last event in the change stream at the last lookup: a placeholder that was missing then was
+   * committed or removed before it. Absent in a store that only one gateway uses.
+   */
+  readonly lastEvent?: () => number;
+  /** Removes this placeholder. One that has replaced it at its path stays. */
+  forget(placeholder: Pick<Placeholder, 'path' | 'id'>): Promise<void>;
 }

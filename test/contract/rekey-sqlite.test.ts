@@ -71,7 +71,7 @@ test.each([2, 4])(
     }
     expect(await placeholders.in(path('/Docs'))).toHaveLength(3);
     expect(await localFiles.in(path(`/${SMALL}`))).toHaveLength(1);
-    for (const { path: now } of found) await placeholders.forget(now);
+    for (const placeholder of found) await placeholders.forget(placeholder);
     expect(await placeholders.within(ROOT)).toEqual([]);
   },
 );

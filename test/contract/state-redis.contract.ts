@@ -20,7 +20,7 @@ import { intentsContract } from './intents.contract.ts';
 import { LIMIT_BYTES, localFilesContract, localFilesLimitContract } from './local-files.contract.ts';
 import { locksContract } from './locks.contract.ts';
 import { ownersContract } from './owners.contract.ts';
-import { placeholdersContract } from './placeholders.contract.ts';
+import { placeholdersContract, sharedPlaceholdersContract } from './placeholders.contract.ts';
 import { propertiesContract } from './properties.contract.ts';
 import { replacementsContract } from './replacements.contract.ts';
 import { secretContract } from './secret.contract.ts';
@@ -108,6 +108,7 @@ export function redisStateContract(driver: string, start: () => Promise<RedisUnd
   localFilesContract(name, () => takingTurns('localFiles'));
   localFilesLimitContract(name, () => takingTurns('localFiles', LIMIT_BYTES));
   placeholdersContract(name, () => takingTurns('placeholders'));
+  sharedPlaceholdersContract(name, openTwo);
   timesContract(name, () => takingTurns('times'));
   replacementsContract(name, () => takingTurns('replacements'));
   intentsContract(name, () => takingTurns('intents'));

@@ -147,6 +147,11 @@ export class SharedChanges {
     return this.#next;
   }
 
+  /** Resolves when this gateway shows what the event with this number tells. */
+  async caughtUpTo(number: number): Promise<void> {
+    if ((this.#position?.number ?? 0) < number) await this.catchUp();
+  }
+
   /**
    * Tells the others of a change, which began when `since` was the position. Returns whether its outcome is certain: no
    * other gateway has changed the same at the same time.

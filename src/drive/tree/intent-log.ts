@@ -1,4 +1,4 @@
-import { ApiError, isOutage } from '../../api/errors.ts';
+import { ApiError, isUndone, LATE_MS } from '../../api/errors.ts';
 import type { Intent } from '../../state/intents.ts';
 import type { DriveState } from '../../state/state.ts';
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
@@ -17,9 +17,6 @@ import { RetryQueue } from './retry-queue.ts';
 
 /** Log message for an intent that is retried. */
 const FOLLOWS_LATER = 'properties, times or local files of a moved or copied file follow later';
-
-/** How long the service may still carry out a call that was cut off, in ms. */
-const LATE_MS = 600_000;
 
 interface IntentLogDeps {
   readonly state: Pick<DriveState, 'intents' | 'localFiles'>;
@@ -203,6 +200,6 @@ function isOutcome({ outcome }: Intent, found: Entry): boolean {
 
 /** Returns whether the service has certainly done nothing: it refused, or received no call. */
 function isRefusal(error: unknown): boolean {
-  if (error instanceof ApiError) return error.details.isUndone ?? !isOutage(error);
+  if (error instanceof ApiError) return isUndone(error);
   return error instanceof FileError;
 }

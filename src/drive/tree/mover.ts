@@ -138,8 +138,10 @@ export class Mover {
     const { kind, source, to, options } = plan;
     const isSourcePinned = kind === 'move' || options.rev !== undefined;
     const paths = isSourcePinned ? [source.path, to] : [to];
-    // A placeholder at the target must not be committed in the middle of this.
-    return placeholders.withCommitsPaused(to, () => locks.exclusive(paths, () => this.#performNoted(plan)));
+    // A placeholder that is committed in the middle of this would come to the old place, or be replaced unseen.
+    return placeholders.withCommitsPaused(paths, () =>
+      locks.exclusive(paths, () => this.#performNoted(plan)),
+    );
   }
 
   /** A copy whose properties cannot be stored now fails, although it exists: they follow. A move succeeds all the same. */

@@ -1,7 +1,7 @@
 import { isApiFailure } from '../../api/errors.ts';
 import type { Remote } from '../../api/remote.ts';
 import type { Replacement, Replacements } from '../../state/replacements.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, type Instant, remainingMs } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { isWithin, keyOf, numberedPath, type Path, parentOf } from '../../util/path.ts';
 import { succeeds } from '../../util/succeeds.ts';
@@ -40,6 +40,8 @@ export interface Unfinished {
   readonly isMissing: boolean;
   /** Whether `found`, at the place, is the new entry: then only the answer was lost. */
   readonly isPlaced: (found: Entry) => boolean;
+  /** Until when the service may still hide the old entry, although it has not yet: the answer to that call was lost. */
+  readonly mayComeUntil?: Instant;
 }
 
 /**
@@ -108,8 +110,8 @@ export class Recovery {
    * Gives the hidden entry at `waitingAt` the name `path`, or a free name beside it. Does nothing if it is gone. Throws why
    * the service refuses.
    */
-  restore(waitingAt: Path, path: Path): Promise<void> {
-    return this.#inTurn(path, () => this.#bringBack({ waitingAt, path }, () => false));
+  async restore(waitingAt: Path, path: Path): Promise<void> {
+    await this.#inTurn(path, () => this.#bringBack({ waitingAt, path }, () => false));
   }
 
   /**
@@ -146,37 +148,42 @@ export class Recovery {
 
   #recover(id: string, path: Path): Promise<void> {
     return this.#inTurn(path, async () => {
-      const { replacements, shared } = this.deps;
+      const { replacements, shared, clock } = this.deps;
       const unfinished = this.unfinished.get(id);
       // Another request may have recovered it meanwhile.
       if (!unfinished) return;
-      const { replacement, isPlaced } = unfinished;
+      const { replacement, isPlaced, mayComeUntil } = unfinished;
       const isNew = (found: Entry) => found.id === replacement.replacement || isPlaced(found);
-      await this.#bringBack(replacement, isNew);
+      const wasHidden = await this.#bringBack(replacement, isNew);
+      if (!wasHidden && mayComeUntil && remainingMs(clock, mayComeUntil) > 0) return;
       await replacements.remove(id);
       await shared?.tellReplaced(id);
       this.#queue.remove(id);
     });
   }
 
-  #inTurn(path: Path, work: () => Promise<void>): Promise<void> {
+  #inTurn<T>(path: Path, work: () => Promise<T>): Promise<T> {
     const { locks, callLocks } = this.deps;
     return locks.exclusive([path], () => callLocks.exclusive([path], work));
   }
 
-  /** Moves a hidden entry to its place if that is empty. Deletes it if `isNew` says that its replacement is there. */
+  /**
+   * Moves a hidden entry to its place if that is empty. Deletes it if `isNew` says that its replacement is there. Returns
+   * whether one was hidden.
+   */
   async #bringBack(
     { path, waitingAt }: Pick<Replacement, 'path' | 'waitingAt'>,
     isNew: (found: Entry) => boolean,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { remote, log } = this.deps;
     const waiting = await remote.stat(waitingAt);
-    if (!waiting) return;
+    if (!waiting) return false;
     const found = await remote.stat(path);
     if (!found) await this.#putBack(waiting, path);
     else if (isNew(found)) await discard(remote, waitingAt);
     else await this.#moveToFreeName(waitingAt, path, waiting.id);
     log.info('recovered an interrupted move or copy', { path });
+    return true;
   }
 
   /** Moves `waiting` back to `path`. Cached answers that showed the empty place become invalid. */

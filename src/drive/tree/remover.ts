@@ -48,14 +48,15 @@ export class Remover {
     const { localFiles, placeholders, metadata } = this.deps;
     if (path === ROOT) throw new FileError('forbidden', 'the root of the drive cannot be removed');
     if (localFiles.owns(path)) return this.#removeLocal(path, options);
-    const entry = isWithinWaiting(path) ? undefined : await metadata.stat(path);
-    if (entry) return this.#removeEntry(entry, options);
-    const placeholder = await placeholders.get(path);
-    if (!placeholder) throw new FileError('not-found', `${path} is not there`);
-    const isRemoved = await placeholders.withCommitsPaused(path, () =>
-      this.#removePlaceholder(placeholder, options),
-    );
-    // It was committed meanwhile.
+    // A placeholder that is committed after its folder was deleted would bring the folder back.
+    const isRemoved = await placeholders.withCommitsPaused([path], async () => {
+      const entry = isWithinWaiting(path) ? undefined : await metadata.stat(path);
+      if (entry) return this.#removeEntry(entry, options);
+      const placeholder = await placeholders.get(path);
+      if (!placeholder) throw new FileError('not-found', `${path} is not there`);
+      return this.#removePlaceholder(placeholder, options);
+    });
+    // It was replaced or moved meanwhile.
     if (!isRemoved) await this.remove(path, options);
   }
 
@@ -65,7 +66,7 @@ export class Remover {
       const placeholder = await placeholders.get(path);
       if (placeholder?.id !== id) return false;
       requireMeant(placeholderEntry(placeholder), options);
-      await placeholders.forget(path);
+      await placeholders.forget(placeholder);
       await this.forgetKept(path, [id]);
       return true;
     });
@@ -82,7 +83,7 @@ export class Remover {
     await Promise.all([
       state.properties.forget([...ids, ...within.map(({ id }) => id), ...localIds.flat()]),
       times.forget(ids),
-      ...within.map((placeholder) => placeholders.forget(placeholder.path)),
+      ...within.map((placeholder) => placeholders.forget(placeholder)),
     ]);
   }
 
@@ -112,20 +113,18 @@ export class Remover {
     });
   }
 
-  async #removeEntry(entry: Entry, options: RemoveOptions): Promise<void> {
-    const { placeholders, quota, locks, collector } = this.deps;
-    // A placeholder that is committed after its folder was deleted would bring the folder back.
-    await placeholders.withCommitsPaused(entry.path, () =>
-      locks.exclusive([entry.path], async () => {
-        const ids = this.idsWithin(entry);
-        const isAllKnown = this.#isAllKnown(entry);
-        await this.#removeAndTell(entry, options);
-        const isAllForgotten = await this.#forgetDeleted(entry.path, ids);
-        // The deletion itself is done, and the next sweep finds what is missed here.
-        if (!isAllKnown || !isAllForgotten) await collector.doubt().catch(() => {});
-      }),
-    );
+  async #removeEntry(entry: Entry, options: RemoveOptions): Promise<true> {
+    const { quota, locks, collector } = this.deps;
+    await locks.exclusive([entry.path], async () => {
+      const ids = this.idsWithin(entry);
+      const isAllKnown = this.#isAllKnown(entry);
+      await this.#removeAndTell(entry, options);
+      const isAllForgotten = await this.#forgetDeleted(entry.path, ids);
+      // The deletion itself is done, and the next sweep finds what is missed here.
+      if (!isAllKnown || !isAllForgotten) await collector.doubt().catch(() => {});
+    });
     if (entry.kind === 'file') quota.add(-entry.sizeBytes);
+    return true;
   }
 
   /** Does `forgetKept` after a deletion at the service. A failure goes to the log: an error would deny the deletion. */

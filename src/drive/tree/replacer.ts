@@ -1,6 +1,7 @@
-import { isApiFailure } from '../../api/errors.ts';
+import { ApiError, isApiFailure, isUndone, LATE_MS } from '../../api/errors.ts';
 import type { Remote } from '../../api/remote.ts';
 import type { Replacement, Replacements } from '../../state/replacements.ts';
+import { type Clock, instantIn } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { join, nameOf, type Path, parentOf } from '../../util/path.ts';
 import { succeeds } from '../../util/succeeds.ts';
@@ -20,6 +21,7 @@ interface ReplacerDeps {
   readonly recovery: Recovery;
   readonly gateways: Pick<Gateways, 'newId'>;
   readonly shared: Pick<SharedChanges, 'tellReplacing' | 'tellReplaced'> | undefined;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -31,6 +33,9 @@ export interface Placement {
   /** The new entry's id, if it has one already. */
   readonly id?: string;
 }
+
+/** Carries out a noted replacement. Calls `left` when the old entry has its hidden name. */
+type Work = (noted: Replacement, left: () => void) => Promise<Outcome>;
 
 interface Outcome {
   readonly entry: Entry;
@@ -54,13 +59,11 @@ export class Replacer {
   async replace(old: Entry, from: Path, placement: Placement): Promise<Entry> {
     const { remote, callLocks, replacements, recovery } = this.deps;
     const { id } = placement;
-    let hasLeft = false;
-    const isPlaced = (found: Entry) => hasLeft && placement.isPlaced(found);
     const purpose = { purpose: 'replace', ...(id !== undefined && { replacement: id }) } as const;
-    const replaceNoted = async (noted: Replacement) => {
+    const replaceNoted: Work = async (noted, left) => {
       const { waitingAt } = noted;
       await this.#leave(old, waitingAt);
-      hasLeft = true;
+      left();
       const entry = await this.#placeOrPutBack(old.path, waitingAt, placement);
       const replaced = { ...noted, replacement: entry.id };
       // Without this note a kill before `old` is removed leaves no proof that its replacement came.
@@ -70,17 +73,18 @@ export class Replacer {
       return { entry, replacement: replaced, isClear: await succeeds(discard(remote, waitingAt)) };
     };
     // Until the hidden entry is gone: a copy of a folder above would copy it too.
-    const replaceInTurn = (noted: Replacement) =>
-      callLocks.exclusive([old.path, from], () => replaceNoted(noted));
-    return this.#noted(old.path, purpose, replaceInTurn, isPlaced);
+    const replaceInTurn: Work = (...noted) =>
+      callLocks.exclusive([old.path, from], () => replaceNoted(...noted));
+    return this.#noted(old.path, purpose, replaceInTurn, placement.isPlaced);
   }
 
   /** Renames `entry` to `to`, which differs from its name in letter case only. */
   async renameCase(entry: Entry, to: Path): Promise<Entry> {
     const { remote, callLocks } = this.deps;
-    const rename = async (noted: Replacement) => {
+    const rename: Work = async (noted, left) => {
       const { waitingAt } = noted;
       await remote.move(entry.path, waitingAt, undefined, entry.id);
+      left();
       try {
         const renamed = await remote.move(waitingAt, to, undefined, entry.id);
         return { entry: renamed, replacement: noted, isClear: true };
@@ -90,34 +94,37 @@ export class Replacer {
       }
     };
     const purpose = { purpose: 'rename' } as const;
-    return this.#noted(to, purpose, (noted) => callLocks.exclusive([to], () => rename(noted)));
+    return this.#noted(to, purpose, (...noted) => callLocks.exclusive([to], () => rename(...noted)));
   }
 
   async #noted(
     path: Path,
     purpose: Pick<Replacement, 'purpose' | 'replacement'>,
-    work: (noted: Replacement) => Promise<Outcome>,
+    work: Work,
     isPlaced: Placement['isPlaced'] = () => false,
   ): Promise<Entry> {
-    const { replacements, gateways, shared } = this.deps;
+    const { replacements, gateways, shared, clock } = this.deps;
     const id = gateways.newId();
     const waitingAt = join(parentOf(path), waitingName(id, nameOf(path)));
     const noted: Replacement = { id, path, waitingAt, ...purpose };
     await replacements.note(noted);
+    let hasLeft = false;
     try {
       await shared?.tellReplacing(id, path);
-      const done = await work(noted);
+      const done = await work(noted, () => {
+        hasLeft = true;
+      });
       await this.#end(done.replacement, { isClear: done.isClear, isMissing: false, isPlaced: () => false });
       return done.entry;
     } catch (error) {
-      // A refused first step changed nothing at the service.
-      const isClear = await this.#isNothingAt(waitingAt);
+      const isNothing = await this.#isNothingAt(waitingAt);
+      // A refused first step changes nothing at the service; one whose answer was lost may still do.
+      const mayCome = isNothing && !hasLeft && error instanceof ApiError && !isUndone(error);
+      const isClear = isNothing && !mayCome;
       // After a conflict the entry there belongs to another client.
-      await this.#end(noted, {
-        isClear,
-        isMissing: !isClear,
-        isPlaced: (found) => !isConflict(error) && isPlaced(found),
-      });
+      const isNew = (found: Entry) => hasLeft && !isConflict(error) && isPlaced(found);
+      const until = mayCome && { mayComeUntil: instantIn(clock, LATE_MS) };
+      await this.#end(noted, { isClear, isMissing: !isClear, isPlaced: isNew, ...until });
       throw error;
     }
   }
@@ -129,7 +136,8 @@ export class Replacer {
   ): Promise<void> {
     const isDone = isClear && (await succeeds(this.deps.replacements.remove(noted.id)));
     if (!isDone) this.deps.recovery.add({ replacement: noted, ...left });
-    if (!left.isMissing) await this.deps.shared?.tellReplaced(noted.id);
+    // While nothing is hidden, the calls of other gateways need not wait.
+    if (!left.isMissing || left.mayComeUntil) await this.deps.shared?.tellReplaced(noted.id);
   }
 
   /** Moves `old` to its temporary path. Does nothing if it no longer exists. */

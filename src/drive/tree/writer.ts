@@ -111,10 +111,11 @@ export class Writer {
       return { ...entry, modifiedMs };
     }
     const placeholder = await placeholders.get(path);
-    const still =
-      placeholder?.id === entry.id &&
-      (await this.#keepPlaceholder({ ...placeholder, modifiedMs }, placeholders.remainingMs(placeholder)));
-    if (still) return still;
+    if (placeholder?.id === entry.id) {
+      const remainingMs = placeholders.remainingMs(placeholder);
+      const still = await this.#keepPlaceholder({ ...placeholder, modifiedMs }, remainingMs);
+      return still ?? this.setModified(path, modifiedMs);
+    }
     const shown = await times.set(entry, modifiedMs);
     await metadata.setTime(shown);
     return shown;
@@ -139,7 +140,7 @@ export class Writer {
     const { path } = placeholder;
     if (!modeAllows(options.mode, placeholderEntry(placeholder)))
       throw new FileError('changed', `${path} is not what was expected`);
-    return placeholders.withCommitsPaused(path, async () => {
+    return placeholders.withCommitsPaused([path], async () => {
       // It may have been committed meanwhile: then it is a file like any other.
       if (!(await placeholders.get(path))) return this.write(path, body, options, signal);
       const peeked = await peek(body);
@@ -153,7 +154,7 @@ export class Writer {
       const mode = options.mode.if === 'rev' ? ({ if: 'absent' } as const) : options.mode;
       const becomes = (entry: FileEntry) => this.#becomes(placeholder, entry);
       const written = await this.#store(parent, path, peeked.body, { ...options, mode }, signal, becomes);
-      await placeholders.forget(path);
+      await placeholders.forget(placeholder);
       return { entry: written.entry, created: false };
     });
   }
@@ -185,11 +186,10 @@ export class Writer {
   /** Calls `Placeholders.keep`. Returns `undefined` when the placeholder no longer exists. */
   #keepPlaceholder(placeholder: Placeholder, placeholderMs: number): Promise<FileEntry | undefined> {
     const { placeholders } = this.deps;
-    return this.#whileParentIsThere(placeholder.path, async () =>
-      (await placeholders.get(placeholder.path))?.id === placeholder.id
-        ? placeholders.keep(placeholder, placeholderMs)
-        : undefined,
-    );
+    const { path, id } = placeholder;
+    const keep = async () =>
+      (await placeholders.get(path))?.id === id ? placeholders.keep(placeholder, placeholderMs) : undefined;
+    return placeholders.withCommitsPaused([path], () => this.#whileParentIsThere(path, keep));
   }
 
   /** Writes to the service. `at`: the existing file, or the path of a new one. Calls `stored` before the entry is visible. */

@@ -29,7 +29,7 @@ export function sqlitePlaceholders(
     `INSERT OR REPLACE INTO holds (drive, key, parent_key, path, id, rev, modified_ms, until_ms)
      VALUES (@drive, @key, @parentKey, @path, @id, @rev, @modifiedMs, @untilMs)`,
   );
-  const remove = database.prepare('DELETE FROM holds WHERE drive = ? AND key = ?');
+  const remove = database.prepare('DELETE FROM holds WHERE drive = ? AND key = ? AND id = ?');
   const allKeys = database.prepare<[number], string>('SELECT key FROM holds WHERE drive = ?').pluck();
   let keys = new Set<string>();
   commits.mirror(() => {
@@ -47,10 +47,9 @@ export function sqlitePlaceholders(
         put.run({ ...placeholder, drive, key, parentKey: parentKeyOf(placeholder.path) });
         keys.add(key);
       }),
-    async forget(path) {
+    async forget({ path, id }) {
       await commits.run(() => {
-        remove.run(drive, keyOf(path));
-        keys.delete(keyOf(path));
+        if (remove.run(drive, keyOf(path), id).changes > 0) keys.delete(keyOf(path));
       });
     },
   };

@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { Placeholders } from '../../../src/drive/placeholders.ts';
 import type { Placeholder, PlaceholderStore } from '../../../src/state/placeholders.ts';
 import { silentLog } from '../../../src/util/log.ts';
+import { Gate } from '../../support/gate.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { turn } from '../../support/memory-drive.ts';
 import { at } from '../../support/scripted-remote.ts';
@@ -9,7 +11,7 @@ import { at } from '../../support/scripted-remote.ts';
 /** A placeholder store shared with another davgate. Each answer takes a turn of the event loop, as over a network. */
 function sharedPlaceholders() {
   const stored = new Map<string, Placeholder>();
-  const asked = { questions: 0, isAway: false };
+  const asked = { questions: 0, isAway: false, events: 0 };
   const store: PlaceholderStore = {
     async get(path) {
       asked.questions++;
@@ -18,32 +20,46 @@ function sharedPlaceholders() {
       return stored.get(path);
     },
     in: async () => [],
-    within: async () => [],
+    within: async () => [...stored.values()],
     put: async (placeholder) => void stored.set(placeholder.path, placeholder),
-    forget: async (path) => void stored.delete(path),
+    lastEvent: () => asked.events,
+    async exchange(last, next) {
+      await turn();
+      if (!isDeepStrictEqual(stored.get(last.path), last)) return false;
+      stored.set(last.path, next);
+      return true;
+    },
+    forget: async ({ path }) => void stored.delete(path),
   };
   return { stored, asked, store };
 }
 
-async function open(refuse = () => {}) {
+async function open(commit: () => void | Promise<void> = () => {}) {
   const { stored, asked, store } = sharedPlaceholders();
   const clock = new ManualClock();
   const committed: string[] = [];
-  const placeholders = new Placeholders({
-    store,
-    gateways: { own: undefined, inherits: () => true },
-    clock,
-    log: silentLog,
-    async commit({ path }) {
-      refuse();
-      committed.push(path);
-      return true;
-    },
-  });
-  placeholders.start();
-  onTestFinished(() => placeholders.close());
+  const alive = new Set(['one', 'other']);
+  const caughtUpTo: number[] = [];
+  const gateway = (own: string) => {
+    const placeholders = new Placeholders({
+      store,
+      gateways: { own, inherits: (owner) => owner !== undefined && !alive.has(owner) },
+      clock,
+      log: silentLog,
+      caughtUpTo: async (event) => void caughtUpTo.push(event),
+      async commit({ path }) {
+        await commit();
+        committed.push(path);
+        return true;
+      },
+    });
+    placeholders.start();
+    onTestFinished(() => placeholders.close());
+    return placeholders;
+  };
+  const placeholders = gateway('one');
   await placeholders.make(at('/new'), clock.now(), 5_000);
-  return { placeholders, stored, asked, clock, committed };
+  return { placeholders, other: gateway('other'), alive, stored, asked, clock, committed, caughtUpTo };
 }
 
 test('a placeholder that another davgate has committed or removed is looked up once and dropped', async () => {
@@ -88,4 +104,97 @@ test('a placeholder that the service keeps refusing is retried at growing interv
     await turn(5);
   }
   expect(tries).toBe(before + 2);
+});
+
+/** Returns a commit that does not end before `end`, and resolves `begun` when it begins. */
+function heldCommit() {
+  const gate = new Gate();
+  return { commit: () => gate.pass(), begun: gate.reached, end: () => gate.open() };
+}
+
+test('a placeholder that another davgate takes over to change it is not committed by its first owner', async () => {
+  const { placeholders, other, clock, committed } = await open();
+  await other.withCommitsPaused([at('/new')], async () => {
+    await clock.advance(60_000);
+    await turn(50);
+    expect(committed).toEqual([]);
+    expect(placeholders.count).toBe(0);
+  });
+  await turn(50);
+  expect(committed).toEqual(['/new']);
+  expect(other.count).toBe(0);
+});
+
+test('a davgate that changes a placeholder waits while its owner commits it, and finds it gone', async () => {
+  const { commit, begun, end } = heldCommit();
+  const { placeholders, other, clock, committed } = await open(commit);
+  const committing = placeholders.commit(at('/new'));
+  await begun;
+  const seen: unknown[] = [];
+  const changed = other.withCommitsPaused([at('/new')], async () => seen.push(await other.get(at('/new'))));
+  await clock.advance(60_000);
+  await turn(50);
+  expect(seen).toEqual([]);
+  end();
+  await committing;
+  await clock.advance(100);
+  await changed;
+  expect(seen).toEqual([undefined]);
+  expect(committed).toEqual(['/new']);
+});
+
+test('a placeholder whose owner was killed while committing it is taken over when the owner is known to be gone', async () => {
+  const { commit, begun, end } = heldCommit();
+  const { placeholders, other, alive, clock } = await open(commit);
+  void placeholders.commit(at('/new'));
+  await begun;
+  const changed = other.withCommitsPaused([at('/new')], async () => (await other.get(at('/new')))?.owner);
+  await turn(50);
+  alive.delete('one');
+  await clock.advance(100);
+  expect(await changed).toBe('other');
+  end();
+});
+
+test('a placeholder whose commit has failed can be taken over at once', async () => {
+  const { placeholders, other } = await open(() => {
+    throw new Error('the service is away');
+  });
+  await expect(placeholders.commit(at('/new'))).rejects.toThrow('away');
+  expect(await other.withCommitsPaused([at('/new')], async () => (await other.get(at('/new')))?.owner)).toBe(
+    'other',
+  );
+});
+
+test('of two davgates that take a placeholder over at the same time, one commits it', async () => {
+  const { placeholders, other, clock, committed } = await open();
+  const done = Promise.all([placeholders.commit(at('/new')), other.commit(at('/new'))]);
+  await turn(20);
+  await clock.advance(100);
+  await done;
+  expect(committed).toEqual(['/new']);
+});
+
+test('a lookup that misses a placeholder waits until what was committed before it is known', async () => {
+  const { other, asked, caughtUpTo } = await open();
+  asked.events = 7;
+  await other.get(at('/none'));
+  asked.events = 8;
+  await other.in(at('/none'));
+  asked.events = 9;
+  await other.within(at('/none'));
+  expect(caughtUpTo).toEqual([7, 8, 9]);
+});
+
+test('a placeholder that a davgate has stored without an answer of the shared state is committed when its time comes', async () => {
+  const { placeholders, stored, clock, committed } = await open();
+  const [known] = [...stored.values()];
+  if (known) stored.set('/unknown', { ...known, path: at('/unknown'), untilMs: clock.now() + 20_000 });
+  await placeholders.takeOver();
+  await clock.advance(19_000);
+  await turn(50);
+  expect(committed).toEqual(['/new']);
+  await clock.advance(1_000);
+  await turn(50);
+  expect(committed).toEqual(['/new', '/unknown']);
 });
