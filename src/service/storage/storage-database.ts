@@ -43,8 +43,11 @@ const CACHE_KIB = 8 * 1024;
 export interface StorageDatabaseOptions {
   /** Size of the page cache, in KiB. Default: 8 MiB. */
   readonly cacheKib?: number;
-  /** Whether nothing in the database is needed after a crash. */
-  readonly isDisposable?: boolean;
+  /**
+   * Whether it is a copy of another database: nothing in it is needed after a crash, and its rows, which come in any order,
+   * refer to each other only once all are there.
+   */
+  readonly isCopy?: boolean;
   /** Called after each piece of an upgrade. */
   readonly onProgress?: (progress: MigrationProgress) => void;
   /** Called with the new name of a write-ahead log whose database was missing or empty. */
@@ -60,7 +63,7 @@ export async function openDatabase(
   file: string,
   {
     cacheKib = CACHE_KIB,
-    isDisposable = false,
+    isCopy = false,
     onProgress = () => {},
     onOrphanedLog = () => {},
   }: StorageDatabaseOptions = {},
@@ -71,7 +74,7 @@ export async function openDatabase(
       pragmas: {
         wal_autocheckpoint: CHECKPOINT_PAGES,
         cache_size: -cacheKib,
-        ...(isDisposable && { synchronous: 0 }),
+        ...(isCopy && { synchronous: 0, foreign_keys: 0 }),
       },
       onOrphanedLog,
     });

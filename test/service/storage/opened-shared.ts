@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pool, PoolClient } from 'pg';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
@@ -82,6 +83,12 @@ export async function openedShared(
   onTestFinished(close);
   await storage.createNamespace(HOME, 2 ** 40);
   return { storage: { ...storage, close }, pool };
+}
+
+/** Returns the names of the blocks of the only service in a place. */
+export async function blocksIn({ folder }: SharedPlace): Promise<readonly string[]> {
+  const [tag = ''] = await readdir(folder);
+  return await readdir(join(folder, tag, 'blocks'));
 }
 
 /** Returns a pool whose connections run `instead` in place of a statement for which it returns something. */

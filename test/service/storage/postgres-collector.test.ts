@@ -54,7 +54,7 @@ async function openedWithSteps(place: SharedPlace, steps: Record<string, (pool: 
 }
 
 /** A commit begins when the blocks of its upload are stored. */
-const BEGIN = 'BEGIN; SET LOCAL lock_timeout';
+const BEGIN = 'BEGIN; SET LOCAL ';
 
 test('an upload whose block was removed before its commit is refused as one to repeat, and the repetition stores the block again', async () => {
   const place = await newPlace();

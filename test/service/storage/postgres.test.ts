@@ -7,7 +7,7 @@ import { BLOCK_BYTES } from '../../../src/util/content-hash.ts';
 import { eventually, expectSoon } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { body, bytesOf, commit, HOME, OWNER, put, refusal, temporaryFolder, textAt } from './opened.ts';
-import { openedShared, postgresTests, type SharedPlace, withStatements } from './opened-shared.ts';
+import { blocksIn, openedShared, postgresTests, withStatements } from './opened-shared.ts';
 
 const { newPlace, two, server } = postgresTests();
 
@@ -25,12 +25,6 @@ function connectionLost(): Error {
 async function revisions(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int AS count FROM davgate.revision');
   return rows[0]?.count ?? 0;
-}
-
-/** Returns the names of the blocks of the only service in a place. */
-async function blocksIn({ folder }: SharedPlace): Promise<readonly string[]> {
-  const [tag = ''] = await readdir(folder);
-  return await readdir(join(folder, tag, 'blocks'));
 }
 
 test('what one storage acknowledges, the other shows at once: 100 writes and removals in turn', async () => {

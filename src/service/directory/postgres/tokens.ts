@@ -9,7 +9,8 @@ import {
   type RefreshRequest,
   type Tokens,
 } from '../../accounts/tokens.ts';
-import { deleteUnlocked, findRow, type Queries } from '../../postgres/queries.ts';
+import { deleteUnlocked, findRow, type Queries, rowsOf } from '../../postgres/queries.ts';
+import { SharedLookup } from '../../postgres/shared-lookup.ts';
 import { inTransaction, retried } from '../../postgres/transaction.ts';
 import { type AccountRow, accountOf } from './accounts.ts';
 import { addGrant, addRefreshableGrant, issueToken } from './grants.ts';
@@ -19,6 +20,7 @@ interface BearerRow extends AccountRow {
   readonly scopes: string;
   readonly app_scopes: string;
   readonly expires_ms: number | null;
+  readonly token_hash: Buffer;
 }
 
 interface GrantRow {
@@ -29,16 +31,25 @@ interface GrantRow {
 
 const SELECT_BEARER = `
   SELECT accounts.*, teams.name AS team_name, grants.app_key, access_tokens.scopes, apps.scopes AS app_scopes,
-    access_tokens.expires_ms
+    access_tokens.expires_ms, access_tokens.token_hash
   FROM davgate.access_tokens
     JOIN davgate.grants ON grants.grant_id = access_tokens.grant_id
     JOIN davgate.apps ON apps.app_key = grants.app_key
     JOIN davgate.accounts ON accounts.account_id = grants.account_id
     LEFT JOIN davgate.teams ON teams.namespace = accounts.team_namespace
-  WHERE token_hash = $1`;
+  WHERE token_hash = ANY($1)`;
 
 /** Returns the tokens in a database. */
 export function tokensIn(pool: Pool): Tokens {
+  // Each call of the API asks for one.
+  const bearers = new SharedLookup<string, BearerRow>(async (hashes) => {
+    const rows = await rowsOf<BearerRow>(
+      pool,
+      SELECT_BEARER,
+      hashes.map((hash) => Buffer.from(hash, 'hex')),
+    );
+    return new Map(rows.map((row) => [row.token_hash.toString('hex'), row]));
+  });
   return {
     async grantRefreshable(nowMs, consent) {
       return (await retried(() => addRefreshableGrant(pool, nowMs, consent))).refreshToken;
@@ -55,7 +66,7 @@ export function tokensIn(pool: Pool): Tokens {
       return found !== undefined;
     },
     async bearer(nowMs, token) {
-      const row = await findRow<BearerRow>(pool, SELECT_BEARER, hashOfSecret(token));
+      const row = await bearers.of(hashOfSecret(token).toString('hex'));
       if (!row) return undefined;
       return {
         account: accountOf(row),

@@ -160,7 +160,12 @@ export class Contents {
   collectBlock(transaction: Transaction, block: BlockRow): void {
     if (this.#sql.isNeeded.get(block.id, block.id)) return;
     if (block.inline) this.#sql.dropBytes.run(block.id);
-    else transaction.orphans.push(block.name);
+    else {
+      transaction.orphans.push(block.name);
+      // A copy has no foreign keys that would do it.
+      this.#sql.dropPieces.run(block.id);
+      this.#sql.dropName.run(block.id);
+    }
     this.#sql.dropBlock.run(block.id);
     this.#removedBlock = Math.max(this.#removedBlock, block.id);
   }
@@ -235,6 +240,8 @@ function statements(database: SqliteDatabase) {
     ),
     touchBlock: database.prepare<[number]>('UPDATE block SET inline = 1 WHERE id = ?'),
     dropBlock: database.prepare<[number]>('DELETE FROM block WHERE id = ?'),
+    dropPieces: database.prepare<[number]>('DELETE FROM block_pieces WHERE block = ?'),
+    dropName: database.prepare<[number]>('DELETE FROM block_name WHERE block = ?'),
     dropBytes: database.prepare<[number]>('DELETE FROM block_bytes WHERE block = ?'),
     bytesOf: database.prepare<[number], { bytes: Buffer }>('SELECT bytes FROM block_bytes WHERE block = ?'),
     addPieces: database.prepare<[number, Buffer]>(

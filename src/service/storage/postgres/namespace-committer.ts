@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../../util/clock.ts';
 import { type ChangeOutcome, commitGroup } from '../../../util/sqlite/group-commit.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
-import { DatabaseAwayError, isConnectionLost } from '../../postgres/away.ts';
+import { DatabaseAwayError } from '../../postgres/away.ts';
 import { sqlStateOf } from '../../postgres/errors.ts';
 import { answered, CommitQueue, type Waiting } from '../commit-queue.ts';
 import {
@@ -17,12 +17,10 @@ import { asRefusal, codeOf } from '../errors.ts';
 import type { Ticks } from '../feed/ticks.ts';
 import { ChangeRecorder, type Recorded } from './change-recorder.ts';
 import { inConnection, whileConnectionsFail } from './connections.ts';
+import { CommitInDoubt, type JointCommits, LOCK_WAIT_MS } from './joint-commits.ts';
 import type { NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import type { NamespaceCopy } from './namespace-copy.ts';
-import { beginWithLock, changeSince, markOf, storeCommit } from './namespace-rows.ts';
-
-/** How long a commit waits for those of other processes before the next attempt, in ms. */
-const LOCK_WAIT_MS = 1000;
+import { beginWithLock, changeSince, markOf } from './namespace-rows.ts';
 
 /**
  * Batch entries and changed paths of one transaction, unless the time for it ends before: more than in a database of this
@@ -36,6 +34,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 export interface NamespaceCommitterParts {
   readonly pool: Pool;
+  readonly joint: JointCommits;
   readonly database: SqliteDatabase;
   readonly copy: NamespaceCopy;
   readonly ticks: Ticks;
@@ -54,18 +53,6 @@ interface Trial {
   readonly recorded: Recorded;
   /** The namespace after the commit. */
   readonly namespace: NamespaceRow;
-}
-
-/** A COMMIT without an answer of the database. */
-class CommitInDoubt extends Error {
-  override readonly name = 'CommitInDoubt';
-
-  constructor(
-    readonly trial: Trial,
-    cause: unknown,
-  ) {
-    super('a commit has no answer', { cause });
-  }
 }
 
 /**
@@ -116,12 +103,20 @@ export class NamespaceCommitter implements Committer {
 
   /** Commits as many operations as fit in one transaction, at least one. */
   async #try(batch: readonly Waiting[]): Promise<Trial> {
+    const { joint, copy } = this.parts;
     const mark = randomUUID();
-    const trial = await this.#transacted(batch, mark).catch(async (failure: unknown) => {
-      if (!(failure instanceof CommitInDoubt)) throw failure;
-      if (await this.#isSettled(failure.trial, mark)) return failure.trial;
-      throw failure.cause;
-    });
+    let trial: Trial | undefined;
+    const prepare = async (client: PoolClient, locked: NamespaceRow) => {
+      await this.#catchUp(client, locked);
+      const tried = this.#onTrial(batch);
+      const isChanged = changes(tried, locked);
+      trial = { ...tried, namespace: isChanged ? { ...tried.namespace, mark } : locked };
+      return isChanged ? trial : undefined;
+    };
+    const failure = await joint.commit({ ns: copy.id, prepare }).catch((error: unknown) => error);
+    if (failure !== undefined && !(failure instanceof CommitInDoubt)) throw failure;
+    if (!trial) throw new Error(`a commit to namespace ${copy.id} has not been prepared`);
+    if (failure !== undefined && !(await this.#isSettled(trial, mark))) throw failure.cause;
     this.#takeOver(trial);
     return trial;
   }
@@ -136,38 +131,6 @@ export class NamespaceCommitter implements Committer {
     } catch {
       copy.giveUp();
     }
-  }
-
-  /** Throws `CommitInDoubt` unless the database has answered the COMMIT. */
-  #transacted(batch: readonly Waiting[], mark: string): Promise<Trial> {
-    return inConnection(this.parts.pool, async (client) => {
-      const trial = await this.#prepare(client, batch, mark);
-      const { command } = await client.query('COMMIT').catch((failure: unknown) => {
-        throw sqlStateOf(failure) === '' || isConnectionLost(failure)
-          ? new CommitInDoubt(trial, failure)
-          : failure;
-      });
-      if (command !== 'COMMIT') throw new Error('the database has not committed');
-      return trial;
-    });
-  }
-
-  async #prepare(client: PoolClient, batch: readonly Waiting[], mark: string): Promise<Trial> {
-    const { copy } = this.parts;
-    const locked = await beginWithLock(client, copy.id, LOCK_WAIT_MS);
-    if (!locked) throw new Error(`namespace ${copy.id} is no longer in the database`);
-    await this.#catchUp(client, locked);
-    const trial = this.#onTrial(batch);
-    const { recorded, namespace } = trial;
-    const isChanged =
-      recorded.rows.size > 0 ||
-      recorded.gone.size > 0 ||
-      namespace.tick !== locked.tick ||
-      namespace.usedBytes !== locked.usedBytes;
-    if (!isChanged) return { ...trial, namespace: locked };
-    const made = { ...namespace, mark };
-    await storeCommit(client, { namespace: made, recorded });
-    return { ...trial, namespace: made };
   }
 
   async #catchUp(client: PoolClient, locked: NamespaceRow): Promise<void> {
@@ -235,4 +198,14 @@ export class NamespaceCommitter implements Committer {
       });
     return whileConnectionsFail(this.parts.clock, ask, () => true);
   }
+}
+
+/** Returns whether a trial has changed anything that is to be stored. */
+function changes({ recorded, namespace }: Trial, locked: NamespaceRow): boolean {
+  return (
+    recorded.rows.size > 0 ||
+    recorded.gone.size > 0 ||
+    namespace.tick !== locked.tick ||
+    namespace.usedBytes !== locked.usedBytes
+  );
 }

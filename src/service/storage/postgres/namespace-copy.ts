@@ -76,9 +76,7 @@ export class NamespaceCopy {
 
   /** Removes all rows, to load them again. */
   clear(): void {
-    this.database.pragma('foreign_keys = OFF');
     for (const { name } of [...TABLES].reverse()) this.database.exec(`DELETE FROM ${name}`);
-    this.database.pragma('foreign_keys = ON');
   }
 
   /** Notes that it can no longer be brought up to date: another copy has to be loaded. */
@@ -93,13 +91,7 @@ export class NamespaceCopy {
 
   /** Takes over a change. The rows may come in several pieces, of which only the last one sets the version. */
   apply(change: NamespaceChange, isLast = true): void {
-    // The rows refer to each other only once all are there.
-    this.database.pragma('foreign_keys = OFF');
-    try {
-      this.#apply(change);
-    } finally {
-      this.database.pragma('foreign_keys = ON');
-    }
+    this.#apply(change);
     if (!isLast) return;
     this.#version = change.namespace.version;
     this.#mark = change.namespace.mark;

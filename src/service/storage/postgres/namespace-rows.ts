@@ -45,6 +45,19 @@ export async function beginWithLock(
   return results.at(-1)?.rows[0];
 }
 
+/** Like `beginWithLock` for several namespaces. Returns those whose locks are free, by number, without waiting for others. */
+export async function beginWithFreeLocks(
+  on: Queries,
+  numbers: readonly number[],
+): Promise<ReadonlyMap<number, NamespaceRow>> {
+  const text = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS};
+    ${SELECT_NAMESPACE} WHERE id IN (${numbers.join(', ')}) FOR UPDATE SKIP LOCKED`;
+  const results = (await on.query<NamespaceRow & QueryResultRow>(text)) as unknown as QueryResult<
+    NamespaceRow & QueryResultRow
+  >[];
+  return new Map(results.at(-1)?.rows.map((row) => [row.id, row]));
+}
+
 /** Creates a namespace, or changes its limit, which is a commit without rows. */
 export async function putNamespace(on: Queries, name: string, limitBytes: number): Promise<void> {
   await on.query(
@@ -158,41 +171,76 @@ export interface NewCommit {
 }
 
 /**
- * Stores a commit, in one statement whatever its size. The namespace is locked. Throws `too_many_write_operations` if a block
- * of it has been removed, because its upload took too long.
+ * Stores commits of different namespaces, in one statement whatever their size. The namespaces are locked. Throws
+ * `too_many_write_operations` if a block of them has been removed, because its upload took too long.
  */
-export async function storeCommit(on: Queries, commit: NewCommit): Promise<void> {
+export async function storeCommits(on: Queries, commits: readonly NewCommit[]): Promise<void> {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${values.push(value)}`;
-  const { namespace, recorded } = commit;
-  const ns = parameter(namespace.id);
-  const version = parameter(namespace.version);
   const parts = TABLES.flatMap((table) => {
-    const rows = recorded.rows.get(table.name);
-    const gone = recorded.gone.get(table.name);
+    const rows = commits.flatMap(({ namespace, recorded }) =>
+      rowsAt(namespace, recorded.rows.get(table.name)),
+    );
+    const gone = commits.flatMap(({ namespace, recorded }) =>
+      keysIn(namespace, recorded.gone.get(table.name)),
+    );
     return [
-      ...(rows ? [putPart(table, rows, ns, version, parameter)] : []),
-      ...(gone ? dropParts(table, gone, ns, parameter) : []),
+      ...(rows.length > 0 ? [putPart(table, rows, parameter)] : []),
+      ...(gone.length > 0 ? dropParts(table, gone, parameter) : []),
     ];
   });
-  const mark = parameter(namespace.mark);
-  const tables = parameter([...recorded.rows.keys()]);
-  const gone = parameter(recorded.gone.size > 0 ? JSON.stringify(Object.fromEntries(recorded.gone)) : null);
-  const { usedBytes, horizon, tick } = namespace;
+  const column = (type: string, of: (commit: NewCommit) => unknown) =>
+    `${parameter(commits.map(of))}::${type}[]`;
+  const namespaces = [
+    column('bigint', ({ namespace }) => namespace.id),
+    column('bigint', ({ namespace }) => namespace.version),
+    column('text', ({ namespace }) => namespace.mark),
+    column('bigint', ({ namespace }) => namespace.usedBytes),
+    column('bigint', ({ namespace }) => namespace.horizon),
+    column('bigint', ({ namespace }) => namespace.tick),
+    // An array of arrays would be unnested as a whole.
+    column('text', ({ recorded }) => [...recorded.rows.keys()].join(',')),
+    column('text', ({ recorded: { gone } }) =>
+      gone.size > 0 ? JSON.stringify(Object.fromEntries(gone)) : null,
+    ),
+  ];
   const rows = await rowsOf<{ isLate: boolean | null }>(
     on,
     `WITH ${[
       ...parts,
-      namedPart(parameter(namesIn(recorded))),
+      namedPart(parameter(namesIn(commits))),
+      `new AS (SELECT * FROM unnest(${namespaces.join(', ')})
+         AS new (ns, version, mark, used_bytes, horizon, tick, tables, gone))`,
       `made AS (INSERT INTO davgate.commit (ns, version, mark, tables, gone)
-         VALUES (${ns}::bigint, ${version}::bigint, ${mark}, ${tables}::text[], ${gone}::jsonb))`,
+         SELECT ns, version, mark, string_to_array(tables, ','), gone::jsonb FROM new)`,
     ].join(',\n')}
-     UPDATE davgate.namespace SET version = ${version}, mark = ${mark}, used_bytes = ${parameter(usedBytes)},
-         horizon = ${parameter(horizon)}, tick = ${parameter(tick)} WHERE id = ${ns}
+     UPDATE davgate.namespace SET version = new.version, mark = new.mark, used_bytes = new.used_bytes,
+         horizon = new.horizon, tick = new.tick FROM new WHERE id = new.ns
        RETURNING (SELECT bool_or(is_final) FROM named) AS "isLate"`,
     ...values,
   );
   if (rows[0]?.isLate) throw new StorageError({ kind: 'write', tag: 'too_many_write_operations' });
+}
+
+/** A row of a namespace, as it is in a version of it. */
+interface RowAt {
+  readonly row: Row;
+  readonly ns: number;
+  readonly version: number;
+}
+
+/** The key of a row of a namespace. */
+interface KeyIn {
+  readonly key: Key;
+  readonly ns: number;
+}
+
+function rowsAt({ id, version }: Pick<NamespaceRow, 'id' | 'version'>, rows: readonly Row[] = []): RowAt[] {
+  return rows.map((row) => ({ row, ns: id, version }));
+}
+
+function keysIn({ id }: NamespaceRow, keys: readonly Key[] = []): KeyIn[] {
+  return keys.map((key) => ({ key, ns: id }));
 }
 
 /**
@@ -205,9 +253,10 @@ function namedPart(names: string): string {
     ON CONFLICT (name) DO UPDATE SET since = excluded.since RETURNING known.is_final)`;
 }
 
-/** Returns the names of the new blocks. */
-function namesIn({ rows }: Recorded): readonly string[] {
-  return (rows.get('block_name') ?? []).map(([, name]) => String(name));
+/** Returns the names of the new blocks, each once, and in an order in which no two statements wait for each other. */
+function namesIn(commits: readonly NewCommit[]): readonly string[] {
+  const rows = commits.flatMap(({ recorded }) => recorded.rows.get('block_name') ?? []);
+  return [...new Set(rows.map(([, name]) => String(name)))].sort();
 }
 
 /** Writes rows of a table, as they are in a version of their namespace. Those of blocks end with the bytes of a small one. */
@@ -215,38 +264,36 @@ export async function putRows(
   on: Queries,
   table: Table,
   rows: readonly Row[],
-  { id, version }: Pick<NamespaceRow, 'id' | 'version'>,
+  at: Pick<NamespaceRow, 'id' | 'version'>,
 ): Promise<void> {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${values.push(value)}`;
-  const [ns, at] = [parameter(id), parameter(version)];
-  await on.query(`WITH ${putPart(table, rows, ns, at, parameter)} SELECT`, values);
+  await on.query(`WITH ${putPart(table, rowsAt(at, rows), parameter)} SELECT`, values);
 }
 
 type Parameter = (value: unknown) => string;
 
 /** Returns the part of the statement that writes rows of a table. */
-function putPart(
-  table: Table,
-  rows: readonly Row[],
-  ns: string,
-  version: string,
-  parameter: Parameter,
-): string {
+function putPart(table: Table, rows: readonly RowAt[], parameter: Parameter): string {
   const columns = [...Object.entries(table.columns), ...(table.name === 'block' ? [BYTES] : [])];
-  const arrays = columns.map(([, type], index) => `${parameter(rows.map((row) => row[index]))}::${type}[]`);
+  const array = (type: string, of: (one: RowAt) => unknown) => `${parameter(rows.map(of))}::${type}[]`;
+  const arrays = columns.map(([, type], index) => array(type, ({ row }) => row[index]));
   const names = columns.map(([name]) => quoted(name));
   if (table.hasPlace) {
-    arrays.push(`${parameter(rows.map((row) => placeOfRow(table, row)))}::bytea[]`);
+    arrays.push(array('bytea', ({ row }) => placeOfRow(table, row)));
     names.push('place');
   }
+  arrays.push(
+    array('bigint', ({ ns }) => ns),
+    array('bigint', ({ version }) => version),
+  );
   const key = table.hasPlace ? ['place'] : table.key.map(quoted);
   const changes = [...names.filter((name) => !key.includes(name)), 'version'].map(
     (name) => `${name} = excluded.${name}`,
   );
   return `put_${table.name} AS (
     INSERT INTO davgate.${table.name} AS old (${names.join(', ')}, ns, version)
-    SELECT *, ${ns}::bigint, ${version}::bigint FROM unnest(${arrays.join(', ')})
+    SELECT * FROM unnest(${arrays.join(', ')})
     ON CONFLICT (ns, ${key.join(', ')}) DO UPDATE SET ${changes.join(', ')})`;
 }
 
@@ -254,28 +301,22 @@ function putPart(
 const BYTES = ['bytes', 'bytea'] as const;
 
 /** Returns the parts of the statement that remove rows of a table. */
-function dropParts(table: Table, gone: readonly Key[], ns: string, parameter: Parameter): string[] {
+function dropParts(table: Table, gone: readonly KeyIn[], parameter: Parameter): string[] {
   const { name, key, columns } = table;
-  const from = `DELETE FROM davgate.${name} USING`;
-  if (table.hasPlace) {
-    const places = parameter(gone.map(placeOf));
-    return [
-      `drop_${name} AS (${from} unnest(${places}::bytea[]) AS gone (place)
-      WHERE ${name}.ns = ${ns} AND ${name}.place = gone.place)`,
-    ];
-  }
-  const arrays = key.map(
-    (column, index) => `${parameter(gone.map((one) => one[index]))}::${columns[column]}[]`,
-  );
-  const names = key.map(quoted);
+  const array = (type = 'bigint', of: (one: KeyIn) => unknown) => `${parameter(gone.map(of))}::${type}[]`;
+  const keys = table.hasPlace
+    ? [array('bytea', (one) => placeOf(one.key))]
+    : key.map((column, index) => array(columns[column], (one) => one.key[index]));
+  const arrays = [array('bigint', ({ ns }) => ns), ...keys];
+  const names = ['ns', ...(table.hasPlace ? ['place'] : key.map(quoted))];
   const same = names.map((column) => `${name}.${column} = gone.${column}`).join(' AND ');
-  const drop = `${from} unnest(${arrays.join(', ')}) AS gone (${names.join(', ')}) WHERE ${name}.ns = ${ns} AND ${same}`;
+  const drop = `DELETE FROM davgate.${name} USING unnest(${arrays.join(', ')}) AS gone (${names.join(', ')}) WHERE ${same}`;
   if (name !== 'block') return [`drop_${name} AS (${drop})`];
   // A reader may be about to ask for the bytes.
   return [
-    `drop_block AS (${drop} RETURNING block.hash, block.bytes)`,
+    `drop_block AS (${drop} RETURNING block.ns, block.hash, block.bytes)`,
     `condemn_bytes AS (INSERT INTO davgate.condemned_bytes (ns, hash, bytes)
-       SELECT ${ns}::bigint, hash, bytes FROM drop_block WHERE bytes IS NOT NULL
+       SELECT ns, hash, bytes FROM drop_block WHERE bytes IS NOT NULL
        ON CONFLICT (ns, hash) DO UPDATE SET since = excluded.since)`,
   ];
 }

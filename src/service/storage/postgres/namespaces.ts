@@ -151,7 +151,7 @@ export class Namespaces {
   }
 
   async #opened(ns: number, file: string): Promise<OpenNamespace> {
-    const database = await openDatabase(file, { cacheKib: CACHE_KIB, isDisposable: true });
+    const database = await openDatabase(file, { cacheKib: CACHE_KIB, isCopy: true });
     try {
       return new OpenNamespace(ns, database, this.needs);
     } catch (failure) {

@@ -15,6 +15,7 @@ import type { Storage } from '../storage.ts';
 import { NameIndex } from '../tree/name-index.ts';
 import { changesIn } from './changed-paths.ts';
 import { inConnection, whileConnectionsFail } from './connections.ts';
+import type { JointCommits } from './joint-commits.ts';
 import type { NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import { NamespaceCommitter } from './namespace-committer.ts';
 import { NamespaceCopy } from './namespace-copy.ts';
@@ -25,6 +26,7 @@ import type { Versions } from './versions.ts';
 export interface NamespaceNeeds {
   readonly pool: Pool;
   readonly versions: Versions;
+  readonly joint: JointCommits;
   /** Copies that are being loaded, few at a time: each takes a connection for as long as that lasts. */
   readonly loads: PQueue;
   /** Tells other processes of a commit. */
@@ -75,7 +77,7 @@ export class OpenNamespace {
         // Those who wait for a change ask again, and get another copy.
         copy = new NamespaceCopy(database, new NameIndex(database), ns, () => this.#parts.watchers.endAll());
         const committer = new NamespaceCommitter({
-          ...{ pool, database, copy, ticks, clock },
+          ...{ pool, joint: needs.joint, database, copy, ticks, clock },
           committed: (transaction) => {
             committed(transaction);
             needs.told(ns);

@@ -20,13 +20,14 @@ import { expectFinished } from '../unfinished-copy.ts';
 import type { ArrivingFolder } from './arriving-folder.ts';
 import { collectBlocks, forgetOld, keptMsOf, takeLease } from './collector.ts';
 import { whileConnectionsFail } from './connections.ts';
+import { JointCommits } from './joint-commits.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { knownIds, noteTidied, putNamespace, unfinished } from './namespace-rows.ts';
 import { Namespaces } from './namespaces.ts';
 import { followOthers, tellOthers } from './notifications.ts';
 import type { OpenNamespace } from './open-namespace.ts';
 import { sharedFolder } from './shared-folder.ts';
-import { Versions } from './versions.ts';
+import { versionsIn } from './versions.ts';
 
 export interface PostgresStorageOptions {
   /** Connections to the database with the metadata, which the storage does not close. */
@@ -79,7 +80,8 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
       ...{ pool, places, tag, cursorKey, mintId, clock, log },
       ...{ commitWaitMs: options.commitWaitMs, removedRowsMax: options.removedRowsMax },
       stagedRowsMax: options.stagedRowsMax,
-      versions: new Versions(pool),
+      versions: versionsIn(pool),
+      joint: new JointCommits(pool, clock),
       loads: new PQueue({ concurrency: LOADS_AT_ONCE }),
       told: tellOthers(pool, CHANNEL, log),
     },

@@ -11,6 +11,7 @@ import { localDisk } from '../../blocks/disk.ts';
 import { IncomingFiles } from '../../blocks/incoming-files.ts';
 import { Ticks } from '../../feed/ticks.ts';
 import { inConnection } from '../../postgres/connections.ts';
+import { JointCommits } from '../../postgres/joint-commits.ts';
 import type { NamespaceRow } from '../../postgres/namespace-change.ts';
 import { NamespaceCommitter } from '../../postgres/namespace-committer.ts';
 import { NamespaceCopy } from '../../postgres/namespace-copy.ts';
@@ -44,7 +45,7 @@ export async function* namespaceDamages(
   ns: number,
 ): AsyncGenerator<Damage, void, undefined> {
   const file = join(parts.folder, `${ns}.sqlite`);
-  const database = await openDatabase(file, { isDisposable: true });
+  const database = await openDatabase(file, { isCopy: true });
   try {
     // The settings of a service are looked at once for all its namespaces. Nothing reads contents in the copy.
     database.exec(
@@ -149,6 +150,7 @@ async function* repairedRows(
 ): AsyncGenerator<Damage, void, undefined> {
   const committer = new NamespaceCommitter({
     ...{ pool, database, copy, ticks: new Ticks(database, systemClock), clock: systemClock },
+    joint: new JointCommits(pool, systemClock),
     committed: () => {},
     take: (change) => copy.apply(change),
     waitMs: Number.POSITIVE_INFINITY,
