@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { putRows } from '../storage/postgres/namespace-rows.ts';
+import { putRows } from '../storage/postgres/stored-commits.ts';
 import { quoted, type Row, TABLES, type Table } from '../storage/postgres/tables.ts';
 import { DIRECTORY_TABLES, type DirectoryTable } from './directory-tables.ts';
 import type { NamespaceRow } from './sides.ts';

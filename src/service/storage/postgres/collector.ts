@@ -50,7 +50,7 @@ export function isSharedName(name: string): boolean {
 }
 
 /**
- * Returns the number of removed blocks. A commit that refers to a block changes its row in `condemned_block` (`storeCommit`):
+ * Returns the number of removed blocks. A commit that refers to a block changes its row in `condemned_block` (`storeCommits`):
  * either it is seen here, or it fails.
  */
 async function collectSome(

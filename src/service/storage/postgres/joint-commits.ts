@@ -5,7 +5,8 @@ import { Batches } from '../../postgres/batches.ts';
 import { sqlStateOf } from '../../postgres/errors.ts';
 import { inConnection } from './connections.ts';
 import type { NamespaceRow } from './namespace-change.ts';
-import { beginWithFreeLocks, beginWithLock, type NewCommit, storeCommits } from './namespace-rows.ts';
+import { beginWithFreeLocks, beginWithLock } from './namespace-rows.ts';
+import { type NewCommit, storeCommits } from './stored-commits.ts';
 
 /** How long a commit waits for those of other processes before the next attempt, in ms. */
 export const LOCK_WAIT_MS = 1000;

@@ -4,7 +4,8 @@ import { verified } from '../../blocks/block-store.ts';
 import { codeOf, DamagedBlockError } from '../../errors.ts';
 import type { NamespaceRow } from '../../postgres/namespace-change.ts';
 import type { NamespaceCopy } from '../../postgres/namespace-copy.ts';
-import { placeOfRow, rowsIn } from '../../postgres/namespace-rows.ts';
+import { rowsIn } from '../../postgres/namespace-rows.ts';
+import { placeOfRow } from '../../postgres/stored-commits.ts';
 import { type Row, TABLES, type Table } from '../../postgres/tables.ts';
 import { type Damage, rowDamage } from '../damage.ts';
 
