@@ -18,6 +18,7 @@ export class NamespaceCopy {
   readonly #writers: readonly Writer[];
   readonly #apply: (change: NamespaceChange) => void;
   readonly #find: () => Omit<NamespaceRow, 'version' | 'mark'> | undefined;
+  readonly #bytes: () => number | undefined;
   #version: number | undefined;
   #mark = '';
   #isStale = false;
@@ -34,6 +35,10 @@ export class NamespaceCopy {
        FROM namespace WHERE id = ?`,
     );
     this.#find = () => find.get(id);
+    const size = database
+      .prepare<[], number>('SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()')
+      .pluck();
+    this.#bytes = () => size.get();
     const putNamespace = database.prepare<[NamespaceRow]>(
       `INSERT INTO namespace (id, name, limit_bytes, used_bytes, horizon, tick)
        VALUES (@id, @name, @limitBytes, @usedBytes, @horizon, @tick)
@@ -63,8 +68,7 @@ export class NamespaceCopy {
 
   /** Its size, in bytes. */
   get bytes(): number {
-    const numberOf = (name: string) => Number(this.database.pragma(name, { simple: true }));
-    return numberOf('page_count') * numberOf('page_size');
+    return this.#bytes() ?? 0;
   }
 
   /** Returns the namespace as it is here. */
