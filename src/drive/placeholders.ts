@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Placeholder, PlaceholderStore } from '../state/placeholders.ts';
-import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../util/clock.ts';
+import { type Clock, type Instant, instantIn, remainingMs } from '../util/clock.ts';
 import { smallest } from '../util/extremes.ts';
 import type { Log } from '../util/log.ts';
 import { keyOf, nameOf, type Path, ROOT, relocate } from '../util/path.ts';
@@ -8,6 +8,7 @@ import { succeeds } from '../util/succeeds.ts';
 import { Alarm, retryPauseMs } from '../util/wait.ts';
 import type { FileEntry } from './files.ts';
 import type { Gateways } from './gateways.ts';
+import { PlaceholderOwner, TAKE_MS_MAX } from './placeholder-owner.ts';
 
 export interface PlaceholdersOptions {
   readonly store: PlaceholderStore;
@@ -28,9 +29,6 @@ const RETRY_PAUSES = { firstMs: 5_000, maxMs: 600_000 };
 /** Longest wait that a placeholder of another gateway gets, in ms: the clocks of the two machines may differ. */
 const FOREIGN_WAIT_MS_MAX = 3_600_000;
 
-/** How often a request looks whether another gateway has committed a placeholder, in ms. */
-const LOOK_EVERY_MS = 100;
-
 /** Prefix of the ids. The stored ids of earlier versions start with it too. */
 const ID = 'held:';
 
@@ -44,14 +42,17 @@ interface Due {
 /**
  * The placeholders of one drive. Finder and Explorer create a file in two steps: an empty PUT or a LOCK, and a second
  * later a PUT with the body. The empty file is acknowledged at once and kept here, so that the service gets one commit
- * instead of two. A placeholder without a body is committed as an empty file when its time is up. Of several gateways only
- * its owner changes or commits it; another one becomes the owner first.
+ * instead of two. A placeholder without a body is committed as an empty file when its time is up. Of several gateways its
+ * owner does that.
  */
 export class Placeholders {
   readonly #due = new Map<string, Due>();
   /** How many writes, moves and removals have paused the commit of a placeholder, by key. */
   readonly #pauses = new Map<string, number>();
   readonly #commits = new Map<string, Promise<void>>();
+  /** Keys of placeholders that are marked for the time of a pause. */
+  readonly #marked = new Set<string>();
+  readonly #owner: PlaceholderOwner;
   readonly #stop = new AbortController();
   readonly #alarm: Alarm;
   #running: Promise<void> = Promise.resolve();
@@ -64,11 +65,15 @@ export class Placeholders {
   readonly within: PlaceholderStore['within'];
 
   constructor(private readonly options: PlaceholdersOptions) {
-    const { store } = options;
+    const { store, gateways, clock } = options;
     this.get = (path) => this.#lookedUp(store.get(path));
     this.in = (folder) => this.#lookedUp(store.in(folder));
     this.within = (path) => this.#lookedUp(store.within(path));
-    this.#alarm = new Alarm(options.clock);
+    this.#alarm = new Alarm(clock);
+    this.#owner = new PlaceholderOwner({
+      ...{ store, gateways, clock, get: this.get, stop: this.#stop.signal },
+      taken: (placeholder) => this.#await(placeholder.path, this.remainingMs(placeholder)),
+    });
   }
 
   async #lookedUp<T>(lookup: Promise<T>): Promise<T> {
@@ -84,33 +89,50 @@ export class Placeholders {
 
   async make(path: Path, modifiedMs: number, waitMs: number): Promise<FileEntry> {
     const unique = randomUUID();
-    return this.keep({ path, id: `${ID}${unique}`, rev: `held-${unique}`, modifiedMs }, waitMs);
+    return this.#put({ path, id: `${ID}${unique}`, rev: `held-${unique}`, modifiedMs }, waitMs);
   }
 
-  /** Stores `placeholder`, new or changed, and postpones its commit to `waitMs` from now. */
-  async keep(placeholder: Omit<Placeholder, 'untilMs' | 'owner'>, waitMs: number): Promise<FileEntry> {
+  /**
+   * Sets the time of `found`, and postpones its commit to `waitMs` from now. Returns `undefined` if it has changed since it was
+   * read, or another gateway owns it.
+   */
+  async renew(found: Placeholder, modifiedMs: number, waitMs: number): Promise<FileEntry | undefined> {
     const { store, clock, gateways } = this.options;
-    const until = instantIn(clock, waitMs);
-    await store.put({
-      ...placeholder,
-      ...{ untilMs: clock.now() + waitMs, owner: gateways.own, isCommitting: undefined },
-    });
-    this.#due.set(keyOf(placeholder.path), { path: placeholder.path, until });
-    this.#alarm.ring();
+    if (!store.exchange) return this.#put({ ...found, modifiedMs }, waitMs);
+    const next = { ...found, modifiedMs, untilMs: clock.now() + waitMs };
+    if (found.owner !== gateways.own || !(await store.exchange(found, next))) return undefined;
+    return this.#stored(next, waitMs);
+  }
+
+  async #put(placeholder: Omit<Placeholder, 'untilMs' | 'owner'>, waitMs: number): Promise<FileEntry> {
+    const { store, clock, gateways } = this.options;
+    const untilMs = clock.now() + waitMs;
+    await store.put({ ...placeholder, untilMs, owner: gateways.own, isBusy: undefined });
+    return this.#stored(placeholder, waitMs);
+  }
+
+  #stored(placeholder: Omit<Placeholder, 'untilMs'>, waitMs: number): FileEntry {
+    this.#await(placeholder.path, waitMs);
     this.options.announce?.(placeholder.path);
     return placeholderEntry(placeholder);
   }
 
+  /** Commits the placeholder at `path` in `waitMs`. */
+  #await(path: Path, waitMs: number): void {
+    this.#due.set(keyOf(path), { path, until: instantIn(this.options.clock, waitMs) });
+    this.#alarm.ring();
+  }
+
   /** Returns the time until the placeholder is committed, in ms. */
-  remainingMs({ path, untilMs }: Placeholder): number {
-    const { clock } = this.options;
-    const due = this.#due.get(keyOf(path));
+  remainingMs({ path, untilMs, owner }: Placeholder): number {
+    const { clock, gateways } = this.options;
+    const due = owner === gateways.own ? this.#due.get(keyOf(path)) : undefined;
     const leftMs = due ? remainingMs(clock, due.until) : Math.min(FOREIGN_WAIT_MS_MAX, untilMs - clock.now());
     return Math.max(0, leftMs);
   }
 
   async forget({ path, id }: Pick<Placeholder, 'path' | 'id'>): Promise<void> {
-    await this.options.store.forget({ path, id });
+    if (!(await this.options.store.forget({ path, id }))) return;
     this.#due.delete(keyOf(path));
     this.options.announce?.(path);
   }
@@ -119,25 +141,30 @@ export class Placeholders {
   async move(from: Path, to: Path): Promise<void> {
     for (const placeholder of await this.within(from)) {
       const path = relocate(placeholder.path, from, to);
-      await this.keep({ ...placeholder, path }, this.remainingMs(placeholder));
+      await this.#put({ ...placeholder, path }, this.remainingMs(placeholder));
       await this.forget(placeholder);
     }
   }
 
   /**
    * Runs `work` while no placeholder at one of `paths` or below is committed. Waits for commits that have begun, also
-   * those of other gateways.
+   * those of other gateways, which can commit them during `work` unless it `isShort`. Throws `busy`.
    */
-  async withCommitsPaused<T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> {
+  async withCommitsPaused<T>(
+    paths: readonly Path[],
+    work: () => Promise<T>,
+    { isShort = false } = {},
+  ): Promise<T> {
     const found = (await Promise.all(paths.map((path) => this.within(path)))).flat();
     const keys = found.map(({ path }) => keyOf(path));
     for (const key of keys) this.#pauses.set(key, (this.#pauses.get(key) ?? 0) + 1);
     try {
       await Promise.allSettled(keys.map((key) => this.#commits.get(key)));
-      await Promise.all(found.map(({ path }) => this.#own(path)));
+      if (isShort) for (const key of keys) this.#marked.add(key);
+      await Promise.all(found.map(({ path }) => this.#owner.take(path, { isBusy: isShort })));
       return await work();
     } finally {
-      for (const key of keys) this.#endPause(key);
+      await Promise.all(found.map(({ path }) => this.#endPause(path)));
       this.#alarm.ring();
     }
   }
@@ -145,7 +172,7 @@ export class Placeholders {
   /** Commits the placeholder at `path`, if there is one and its commit is not paused. */
   async commit(path: Path): Promise<void> {
     if (this.#pauses.has(keyOf(path))) return;
-    await this.#own(path);
+    await this.#owner.take(path, { isBusy: false });
     await this.#commitOwn(path);
   }
 
@@ -165,15 +192,13 @@ export class Placeholders {
    * stored or taken over without learning of its success gets its time.
    */
   async takeOver(): Promise<void> {
-    const { gateways, clock } = this.options;
+    const { gateways } = this.options;
     for (const placeholder of await this.within(ROOT)) {
       const { path, owner } = placeholder;
+      if (this.#due.has(keyOf(path))) continue;
       const isInherited = gateways.inherits(owner);
-      const isOurs = isInherited || owner === gateways.own;
-      if (!isOurs || this.#due.has(keyOf(path)) || !(await this.#tryToOwn(path))) continue;
-      const until = isInherited ? LONG_AGO : instantIn(clock, this.remainingMs(placeholder));
-      this.#due.set(keyOf(path), { path, until });
-      this.#alarm.ring();
+      if (isInherited ? await this.#owner.inherit(placeholder) : owner === gateways.own)
+        this.#await(path, isInherited ? 0 : this.remainingMs(placeholder));
     }
   }
 
@@ -184,42 +209,10 @@ export class Placeholders {
     await Promise.allSettled([...this.#due.values()].map(({ path }) => this.#commitOwn(path)));
   }
 
-  /**
-   * Makes this gateway the owner of the placeholder at `path`, if there is one. While another gateway is committing it, waits
-   * for the end of that, so that the file is at the service when this resolves, or nothing of it ever will be.
-   */
-  async #own(path: Path): Promise<void> {
-    while (!(await this.#tryToOwn(path))) await this.options.clock.sleep(LOOK_EVERY_MS, this.#stop.signal);
-  }
-
-  /** Does the same without waiting. Returns `false` while another gateway is committing it. */
-  async #tryToOwn(path: Path): Promise<boolean> {
-    const { store, clock, gateways } = this.options;
-    if (!store.exchange) return true;
-    for (;;) {
-      const found = await this.get(path);
-      if (!found || found.owner === gateways.own) return true;
-      if (found.isCommitting && !gateways.inherits(found.owner)) return false;
-      const owned = { ...found, owner: gateways.own, isCommitting: undefined };
-      if (!(await store.exchange(found, owned))) continue;
-      this.#due.set(keyOf(path), { path: found.path, until: instantIn(clock, this.remainingMs(found)) });
-      this.#alarm.ring();
-    }
-  }
-
-  /** Notes that the placeholder at `path` is being committed. Returns `undefined` if this gateway does not own one there. */
-  async #claim(path: Path): Promise<Placeholder | undefined> {
-    const { store, gateways } = this.options;
-    for (;;) {
-      const found = await this.get(path);
-      if (!found || !store.exchange) return found;
-      if (found.owner !== gateways.own) return undefined;
-      const claimed = { ...found, isCommitting: true };
-      if (await store.exchange(found, claimed)) return claimed;
-    }
-  }
-
-  #endPause(key: string): void {
+  async #endPause(path: Path): Promise<void> {
+    const key = keyOf(path);
+    // Still paused: a commit marks it too. A mark that remains goes with the placeholder, when that is committed.
+    if (this.#pauses.get(key) === 1 && this.#marked.delete(key)) await succeeds(this.#owner.unmark(path));
     const others = (this.#pauses.get(key) ?? 1) - 1;
     if (others > 0) this.#pauses.set(key, others);
     else this.#pauses.delete(key);
@@ -235,27 +228,28 @@ export class Placeholders {
   }
 
   async #commit(path: Path): Promise<void> {
-    const { store, clock, log, commit } = this.options;
+    const { clock, log, commit } = this.options;
     const key = keyOf(path);
     const due = this.#due.get(key);
     let claimed: Placeholder | undefined;
     try {
-      claimed = await this.#claim(path);
+      claimed = await this.#owner.mark(path);
       if (claimed) {
         if (await commit(claimed)) await this.forget(claimed);
       }
       // Another gateway has committed, removed or taken it. Without this it would stay due.
       else if (this.#due.get(key) === due) this.#due.delete(key);
     } catch (error) {
-      // If this fails, the next try does it.
-      if (claimed && store.exchange)
-        await succeeds(store.exchange(claimed, { ...claimed, isCommitting: undefined }));
+      const isFree = claimed !== undefined && (await succeeds(this.#owner.unmark(path)));
       log.warn('cannot commit an empty file yet; davgate keeps it and tries again', {
         path,
         reason: String(error),
       });
       const failures = (due?.failures ?? 0) + 1;
-      this.#due.set(key, { path, until: instantIn(clock, retryPauseMs(RETRY_PAUSES, failures)), failures });
+      const pauseMs = retryPauseMs(RETRY_PAUSES, failures);
+      // While it may be marked, the requests of other gateways wait.
+      const until = instantIn(clock, isFree ? pauseMs : Math.min(pauseMs, TAKE_MS_MAX / 2));
+      this.#due.set(key, { path, until, failures });
       throw error;
     }
   }

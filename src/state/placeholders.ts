@@ -10,8 +10,8 @@ export interface Placeholder {
   readonly untilMs: number;
   /** The gateway that commits it; `undefined` if there is only one. */
   readonly owner?: string | undefined;
-  /** Whether its owner has begun to commit it: no other gateway may change it then. */
-  readonly isCommitting?: boolean | undefined;
+  /** Whether its owner is committing, moving or removing it: no other gateway may change it then. */
+  readonly isBusy?: boolean | undefined;
 }
 
 /** The placeholders of one drive, by path. Durable: they survive a kill and are committed after it. */
@@ -32,6 +32,6 @@ export interface PlaceholderStore {
    * committed or removed before it. Absent in a store that only one gateway uses.
    */
   readonly lastEvent?: () => number;
-  /** Removes this placeholder. One that has replaced it at its path stays. */
-  forget(placeholder: Pick<Placeholder, 'path' | 'id'>): Promise<void>;
+  /** Removes this placeholder. One that has replaced it at its path stays. Returns whether it was there. */
+  forget(placeholder: Pick<Placeholder, 'path' | 'id'>): Promise<boolean>;
 }

@@ -71,7 +71,7 @@ export function sharedPlaceholdersContract(
       await one.put(last);
       const outcomes = await Promise.all([
         one.exchange?.(last, { ...last, owner: 'one' }),
-        other.exchange?.(last, { ...last, owner: 'other', isCommitting: true }),
+        other.exchange?.(last, { ...last, owner: 'other', isBusy: true }),
       ]);
       expect(outcomes.toSorted()).toEqual([false, true]);
       const found = await one.get(path('/a'));

@@ -139,8 +139,10 @@ export class Mover {
     const isSourcePinned = kind === 'move' || options.rev !== undefined;
     const paths = isSourcePinned ? [source.path, to] : [to];
     // A placeholder that is committed in the middle of this would come to the old place, or be replaced unseen.
-    return placeholders.withCommitsPaused(paths, () =>
-      locks.exclusive(paths, () => this.#performNoted(plan)),
+    return placeholders.withCommitsPaused(
+      paths,
+      () => locks.exclusive(paths, () => this.#performNoted(plan)),
+      { isShort: true },
     );
   }
 

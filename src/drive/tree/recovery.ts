@@ -36,11 +36,16 @@ const NAMES_MAX = 100;
 /** A replacement that has to be finished or undone. */
 export interface Unfinished {
   readonly replacement: Replacement;
+  /** Whether it is recorded. Then other gateways make no call for the place. */
+  readonly isNoted: boolean;
   /** The place may be empty. Otherwise there is only something to clean up. */
   readonly isMissing: boolean;
   /** Whether `found`, at the place, is the new entry: then only the answer was lost. */
   readonly isPlaced: (found: Entry) => boolean;
-  /** Until when the service may still hide the old entry, although it has not yet: the answer to that call was lost. */
+  /**
+   * Until when the service may still hide the old entry, although it has not yet: the answer to that call was lost. This is
+   * not recorded for so long; after a kill the hidden entry is found by its name.
+   */
   readonly mayComeUntil?: Instant;
 }
 
@@ -67,6 +72,11 @@ export class Recovery {
     this.unfinished = this.#queue.items;
   }
 
+  /** Whether an entry may be missing in the cache. */
+  get mayMiss(): boolean {
+    return [...this.unfinished.values()].some(({ isMissing }) => isMissing);
+  }
+
   /** Queues the replacements that an earlier run left unfinished, and those of gateways that were killed. */
   async takeOver(): Promise<void> {
     const { replacements, gateways, others } = this.deps;
@@ -78,7 +88,7 @@ export class Recovery {
       const owner = ownerOf(id);
       if (this.unfinished.has(id)) continue;
       if (gateways.inherits(owner)) {
-        this.add({ replacement, isMissing: true, isPlaced: () => false });
+        this.add({ replacement, isNoted: true, isMissing: true, isPlaced: () => false });
         others.end(id);
       } else if (owner === undefined || owner !== gateways.own) others.begin(id, path);
     }
@@ -103,7 +113,7 @@ export class Recovery {
     const replacement = { id: gateways.newId(), ...place, purpose: 'replace' } as const;
     // A failure fails nothing: this process recovers it nevertheless.
     await succeeds(replacements.note(replacement));
-    this.add({ replacement, isMissing: true, isPlaced: () => mayDiscard });
+    this.add({ replacement, isNoted: true, isMissing: true, isPlaced: () => mayDiscard });
   }
 
   /**
@@ -121,13 +131,17 @@ export class Recovery {
    */
   async settle(path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> {
     for (const unfinished of [...this.#queue.items.values()]) {
-      const { replacement, isMissing } = unfinished;
+      const { replacement, isMissing, mayComeUntil } = unfinished;
+      const isLate = mayComeUntil !== undefined;
       const isChanged = what === 'tree';
       const concerns =
         isWithin(path, replacement.path) ||
         (what === 'folder' && keyOf(parentOf(replacement.path)) === keyOf(path)) ||
         (isChanged && isWithin(replacement.path, path));
-      if (concerns && (isMissing || isChanged)) await this.#queue.try(unfinished);
+      if (!concerns || !(isMissing || isLate || isChanged)) continue;
+      const attempt = this.#queue.try(unfinished);
+      // Nothing was hidden at the last look: what is cached can be shown while the service is away.
+      await (isLate && !isMissing ? succeeds(attempt) : attempt);
     }
   }
 
@@ -138,7 +152,7 @@ export class Recovery {
       if (purpose !== 'replace' || keyOf(place) !== keyOf(path)) continue;
       const replacement = { ...unfinished.replacement, replacement: newId };
       this.#queue.put({ ...unfinished, replacement });
-      await this.deps.replacements.note(replacement);
+      if (unfinished.isNoted) await this.deps.replacements.note(replacement);
     }
   }
 
@@ -152,13 +166,15 @@ export class Recovery {
       const unfinished = this.unfinished.get(id);
       // Another request may have recovered it meanwhile.
       if (!unfinished) return;
-      const { replacement, isPlaced, mayComeUntil } = unfinished;
+      const { replacement, isNoted, isPlaced, mayComeUntil } = unfinished;
       const isNew = (found: Entry) => found.id === replacement.replacement || isPlaced(found);
       const wasHidden = await this.#bringBack(replacement, isNew);
-      if (!wasHidden && mayComeUntil && remainingMs(clock, mayComeUntil) > 0) return;
-      await replacements.remove(id);
-      await shared?.tellReplaced(id);
-      this.#queue.remove(id);
+      if (isNoted) {
+        await replacements.remove(id);
+        await shared?.tellReplaced(id);
+      }
+      if (wasHidden || !mayComeUntil || remainingMs(clock, mayComeUntil) <= 0) this.#queue.remove(id);
+      else this.add({ ...unfinished, isNoted: false, isMissing: false });
     });
   }
 

@@ -49,13 +49,17 @@ export class Remover {
     if (path === ROOT) throw new FileError('forbidden', 'the root of the drive cannot be removed');
     if (localFiles.owns(path)) return this.#removeLocal(path, options);
     // A placeholder that is committed after its folder was deleted would bring the folder back.
-    const isRemoved = await placeholders.withCommitsPaused([path], async () => {
-      const entry = isWithinWaiting(path) ? undefined : await metadata.stat(path);
-      if (entry) return this.#removeEntry(entry, options);
-      const placeholder = await placeholders.get(path);
-      if (!placeholder) throw new FileError('not-found', `${path} is not there`);
-      return this.#removePlaceholder(placeholder, options);
-    });
+    const isRemoved = await placeholders.withCommitsPaused(
+      [path],
+      async () => {
+        const entry = isWithinWaiting(path) ? undefined : await metadata.stat(path);
+        if (entry) return this.#removeEntry(entry, options);
+        const placeholder = await placeholders.get(path);
+        if (!placeholder) throw new FileError('not-found', `${path} is not there`);
+        return this.#removePlaceholder(placeholder, options);
+      },
+      { isShort: true },
+    );
     // It was replaced or moved meanwhile.
     if (!isRemoved) await this.remove(path, options);
   }

@@ -117,14 +117,13 @@ export class Replacer {
       await this.#end(done.replacement, { isClear: done.isClear, isMissing: false, isPlaced: () => false });
       return done.entry;
     } catch (error) {
-      const isNothing = await this.#isNothingAt(waitingAt);
-      // A refused first step changes nothing at the service; one whose answer was lost may still do.
-      const mayCome = isNothing && !hasLeft && error instanceof ApiError && !isUndone(error);
-      const isClear = isNothing && !mayCome;
+      const isClear = await this.#isNothingAt(waitingAt);
       // After a conflict the entry there belongs to another client.
       const isNew = (found: Entry) => hasLeft && !isConflict(error) && isPlaced(found);
-      const until = mayCome && { mayComeUntil: instantIn(clock, LATE_MS) };
-      await this.#end(noted, { isClear, isMissing: !isClear, isPlaced: isNew, ...until });
+      // A refused first step changes nothing at the service; one whose answer was lost may still do.
+      const mayCome = !hasLeft && error instanceof ApiError && !isUndone(error);
+      const late = mayCome && { mayComeUntil: instantIn(clock, LATE_MS) };
+      await this.#end(noted, { isClear, isMissing: !isClear, isPlaced: isNew, ...late });
       throw error;
     }
   }
@@ -132,12 +131,11 @@ export class Replacer {
   /** Ends a replacement. Never throws: recovery removes a remaining record, and the new entry stays in place. */
   async #end(
     noted: Replacement,
-    { isClear, ...left }: { readonly isClear: boolean } & Omit<Unfinished, 'replacement'>,
+    { isClear, ...left }: { readonly isClear: boolean } & Omit<Unfinished, 'replacement' | 'isNoted'>,
   ): Promise<void> {
-    const isDone = isClear && (await succeeds(this.deps.replacements.remove(noted.id)));
-    if (!isDone) this.deps.recovery.add({ replacement: noted, ...left });
-    // While nothing is hidden, the calls of other gateways need not wait.
-    if (!left.isMissing || left.mayComeUntil) await this.deps.shared?.tellReplaced(noted.id);
+    const isNoted = !(isClear && (await succeeds(this.deps.replacements.remove(noted.id))));
+    if (isNoted || left.mayComeUntil) this.deps.recovery.add({ replacement: noted, isNoted, ...left });
+    if (!left.isMissing) await this.deps.shared?.tellReplaced(noted.id);
   }
 
   /** Moves `old` to its temporary path. Does nothing if it no longer exists. */

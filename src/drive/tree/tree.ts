@@ -19,7 +19,7 @@ interface TreeDeps {
   readonly mover: Pick<Files, 'copy' | 'move'>;
   readonly history: History;
   /** Replacements that a kill or a lost answer left half done. */
-  readonly recovery: Unfinished;
+  readonly recovery: Unfinished & { readonly mayMiss: boolean };
   /** Moves and copies whose kept state has not followed yet. */
   readonly intentLog: Unfinished;
   readonly localFiles: LocalFiles;
@@ -89,8 +89,7 @@ export function createTree(deps: TreeDeps): Tree {
   };
 
   return {
-    known: (path) =>
-      recovery.unfinished.size + intentLog.unfinished.size === 0 ? reader.known(path) : undefined,
+    known: (path) => (recovery.mayMiss || intentLog.unfinished.size > 0 ? undefined : reader.known(path)),
     stat: (path, signal) =>
       named(path, async () => {
         await recover(path, 'entry');

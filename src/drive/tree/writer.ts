@@ -12,7 +12,7 @@ import { type LocalFiles, modeAllows } from '../local-files.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
 import { isDoubtful } from '../names.ts';
 import type { PathLocks } from '../path-locks.ts';
-import { type Placeholders, placeholderEntry } from '../placeholders.ts';
+import { isPlaceholder, type Placeholders, placeholderEntry } from '../placeholders.ts';
 import type { QuotaCache } from '../quota-cache.ts';
 import type { Reader } from './tree.ts';
 
@@ -68,8 +68,10 @@ export class Writer {
     const { localFiles, placeholders, clock } = this.deps;
     const existing = await this.deps.reader.stat(path);
     const placeholder = existing && (await placeholders.get(path));
-    const still = placeholder && (await this.#keepPlaceholder(placeholder, placeholderMs));
+    const still = placeholder && (await this.#renew(placeholder, placeholder.modifiedMs, placeholderMs));
     if (still) return { entry: still, created: false };
+    // It was committed meanwhile.
+    if (existing && isPlaceholder(existing)) return this.keepPlaceholder(path, placeholderMs);
     if (existing && !placeholder) return { entry: existing, created: false };
     const parent = await this.#placeFor(path);
     const place = join(parent.path, nameOf(path));
@@ -111,11 +113,12 @@ export class Writer {
       return { ...entry, modifiedMs };
     }
     const placeholder = await placeholders.get(path);
-    if (placeholder?.id === entry.id) {
-      const remainingMs = placeholders.remainingMs(placeholder);
-      const still = await this.#keepPlaceholder({ ...placeholder, modifiedMs }, remainingMs);
-      return still ?? this.setModified(path, modifiedMs);
-    }
+    const still =
+      placeholder?.id === entry.id &&
+      (await this.#renew(placeholder, modifiedMs, placeholders.remainingMs(placeholder)));
+    if (still) return still;
+    // It was committed meanwhile.
+    if (isPlaceholder(entry)) return this.setModified(path, modifiedMs);
     const shown = await times.set(entry, modifiedMs);
     await metadata.setTime(shown);
     return shown;
@@ -147,7 +150,7 @@ export class Writer {
       if (peeked.isEmpty && !options.sizeBytes) {
         const { modifiedMs = placeholder.modifiedMs } = options;
         const waitMs = Math.max(placeholders.remainingMs(placeholder), this.deps.placeholderMs);
-        const entry = await this.#keepPlaceholder({ ...placeholder, modifiedMs }, waitMs);
+        const entry = await this.#renew(placeholder, modifiedMs, waitMs);
         return entry ? { entry, created: false } : this.write(path, empty(), options, signal);
       }
       // A write that named the placeholder's revision must not replace anything else.
@@ -183,13 +186,18 @@ export class Writer {
     );
   }
 
-  /** Calls `Placeholders.keep`. Returns `undefined` when the placeholder no longer exists. */
-  #keepPlaceholder(placeholder: Placeholder, placeholderMs: number): Promise<FileEntry | undefined> {
+  /** Calls `Placeholders.renew`. Returns `undefined` also when the placeholder no longer exists. */
+  #renew(
+    { path, id }: Placeholder,
+    modifiedMs: number,
+    placeholderMs: number,
+  ): Promise<FileEntry | undefined> {
     const { placeholders } = this.deps;
-    const { path, id } = placeholder;
-    const keep = async () =>
-      (await placeholders.get(path))?.id === id ? placeholders.keep(placeholder, placeholderMs) : undefined;
-    return placeholders.withCommitsPaused([path], () => this.#whileParentIsThere(path, keep));
+    const renew = async () => {
+      const found = await placeholders.get(path);
+      return found?.id === id ? placeholders.renew(found, modifiedMs, placeholderMs) : undefined;
+    };
+    return placeholders.withCommitsPaused([path], () => this.#whileParentIsThere(path, renew));
   }
 
   /** Writes to the service. `at`: the existing file, or the path of a new one. Calls `stored` before the entry is visible. */

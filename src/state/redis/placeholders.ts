@@ -25,9 +25,7 @@ export function redisPlaceholders({ connection, key }: DriveStore): PlaceholderS
       await run(PUT, keyOf(placeholder.path), textOf(placeholder));
     },
     exchange: async (last, next) => (await run(EXCHANGE, keyOf(last.path), textOf(last), textOf(next))) === 1,
-    async forget({ path, id }) {
-      await run(FORGET, keyOf(path), id);
-    },
+    forget: async ({ path, id }) => (await run(FORGET, keyOf(path), id)) === 1,
   };
 }
 
@@ -60,13 +58,14 @@ return 1`;
 
 const FORGET = `${PATHS_LUA}
 local text = redis.call('HGET', KEYS[1], ARGV[1])
-if not text or cjson.decode(text).id ~= ARGV[2] then return end
+if not text or cjson.decode(text).id ~= ARGV[2] then return 0 end
 redis.call('HDEL', KEYS[1], ARGV[1])
-leave(KEYS[2], KEYS[3], ARGV[1])`;
+leave(KEYS[2], KEYS[3], ARGV[1])
+return 1`;
 
 /** The same for equal placeholders: `exchange` compares it. */
-function textOf({ path, id, rev, modifiedMs, untilMs, owner, isCommitting }: Placeholder): string {
-  return JSON.stringify({ path, id, rev, modifiedMs, untilMs, owner, isCommitting });
+function textOf({ path, id, rev, modifiedMs, untilMs, owner, isBusy }: Placeholder): string {
+  return JSON.stringify({ path, id, rev, modifiedMs, untilMs, owner, isBusy });
 }
 
 function placeholderOf(text: string): Placeholder {

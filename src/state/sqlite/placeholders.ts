@@ -47,10 +47,11 @@ export function sqlitePlaceholders(
         put.run({ ...placeholder, drive, key, parentKey: parentKeyOf(placeholder.path) });
         keys.add(key);
       }),
-    async forget({ path, id }) {
-      await commits.run(() => {
-        if (remove.run(drive, keyOf(path), id).changes > 0) keys.delete(keyOf(path));
-      });
-    },
+    forget: ({ path, id }) =>
+      commits.run(() => {
+        const wasThere = remove.run(drive, keyOf(path), id).changes > 0;
+        if (wasThere) keys.delete(keyOf(path));
+        return wasThere;
+      }),
   };
 }

@@ -235,6 +235,20 @@ test('a batch of 1,000 entries takes at most 30 statements, while time does not 
   expect(statements).toBeLessThanOrEqual(30);
 });
 
+test('a content whose uses are counted too low is kept for the revision that is left, and new ones get other numbers', async () => {
+  const place = await newPlace();
+  const { storage, pool } = await openedShared(place);
+  const text = 'text '.repeat(40_000);
+  for (const path of ['/gone', '/left']) await put(storage, path, text);
+  await storage.close();
+  const { storage: other, pool: still } = await openedShared(place);
+  expect(pool.ended).toBe(true);
+  await still.query('UPDATE davgate.holding SET revisions = 1, files = 1');
+  await other.removeForever(HOME, '/gone');
+  await put(other, '/new', 'new '.repeat(40_000));
+  expect(await textAt(other, '/left')).toBe(text);
+});
+
 test('a call that waits for a change is told of a commit of another storage, without asking', async () => {
   const place = await newPlace();
   const { storage: one } = await openedShared(place);

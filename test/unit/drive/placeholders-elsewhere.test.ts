@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { Placeholders } from '../../../src/drive/placeholders.ts';
+import { StateUnwritable } from '../../../src/state/errors.ts';
 import type { Placeholder, PlaceholderStore } from '../../../src/state/placeholders.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { Gate } from '../../support/gate.ts';
@@ -11,7 +12,7 @@ import { at } from '../../support/scripted-remote.ts';
 /** A placeholder store shared with another davgate. Each answer takes a turn of the event loop, as over a network. */
 function sharedPlaceholders() {
   const stored = new Map<string, Placeholder>();
-  const asked = { questions: 0, isAway: false, events: 0 };
+  const asked = { questions: 0, isAway: false, isFull: false, events: 0 };
   const store: PlaceholderStore = {
     async get(path) {
       asked.questions++;
@@ -25,11 +26,12 @@ function sharedPlaceholders() {
     lastEvent: () => asked.events,
     async exchange(last, next) {
       await turn();
+      if (asked.isFull) throw new StateUnwritable('redis', 'its memory is full');
       if (!isDeepStrictEqual(stored.get(last.path), last)) return false;
       stored.set(last.path, next);
       return true;
     },
-    forget: async ({ path }) => void stored.delete(path),
+    forget: async ({ path, id }) => stored.get(path)?.id === id && stored.delete(path),
   };
   return { stored, asked, store };
 }
@@ -197,4 +199,80 @@ test('a placeholder that a davgate has stored without an answer of the shared st
   await clock.advance(1_000);
   await turn(50);
   expect(committed).toEqual(['/new', '/unknown']);
+});
+
+test('another davgate does not commit a placeholder that is being moved or removed, and waits for the end of that', async () => {
+  const { placeholders, other, clock, committed } = await open();
+  const { commit: removal, begun, end } = heldCommit();
+  const removed = placeholders.withCommitsPaused([at('/new')], removal, { isShort: true });
+  await begun;
+  const committing = other.commit(at('/new'));
+  await turn(20);
+  await clock.advance(5_000);
+  expect(committed).toEqual([]);
+  await placeholders.forget({ path: at('/new'), id: (await placeholders.get(at('/new')))?.id ?? '' });
+  end();
+  await removed;
+  await clock.advance(100);
+  await committing;
+  expect(committed).toEqual([]);
+});
+
+test('a placeholder that was to be moved or removed, and was not, can be taken over at once', async () => {
+  const { placeholders, other, stored } = await open();
+  const failing = () => Promise.reject(new Error('refused'));
+  await expect(placeholders.withCommitsPaused([at('/new')], failing, { isShort: true })).rejects.toThrow(
+    'refused',
+  );
+  await other.withCommitsPaused([at('/new')], async () => expect(stored.get('/new')?.owner).toBe('other'));
+});
+
+test('a request that waits half a minute for another davgate fails with busy', async () => {
+  const { commit, begun, end } = heldCommit();
+  const { placeholders, other, clock } = await open(commit);
+  const committing = placeholders.commit(at('/new'));
+  await begun;
+  const waiting = other.commit(at('/new')).catch((error: unknown) => error);
+  for (let count = 0; count < 301; count++) {
+    await turn();
+    await clock.advance(100);
+  }
+  expect(await waiting).toMatchObject({ fault: 'busy' });
+  end();
+  await committing;
+});
+
+test('while the shared state has no room, placeholders are committed and removed nevertheless', async () => {
+  const { placeholders, other, asked, committed } = await open();
+  asked.isFull = true;
+  await placeholders.commit(at('/new'));
+  expect(committed).toEqual(['/new']);
+  await placeholders.make(at('/second'), 0, 5_000);
+  const { id = '' } = (await other.get(at('/second'))) ?? {};
+  await other.withCommitsPaused([at('/second')], () => other.forget({ path: at('/second'), id }), {
+    isShort: true,
+  });
+  expect(await other.get(at('/second'))).toBeUndefined();
+});
+
+test('a time that is set while another davgate takes the placeholder over is not stored over that', async () => {
+  const { placeholders, other, stored, clock } = await open();
+  const found = await placeholders.get(at('/new'));
+  if (!found) throw new Error('no placeholder');
+  await other.withCommitsPaused([at('/new')], async () => {
+    expect(await placeholders.renew(found, 1_000, 5_000)).toBeUndefined();
+    expect(stored.get('/new')).toMatchObject({ owner: 'other', modifiedMs: clock.now() });
+    const own = await other.get(at('/new'));
+    expect(own && (await other.renew(own, 1_000, 60_000))).toMatchObject({ modifiedMs: 1_000 });
+  });
+});
+
+test('forgetting a placeholder leaves the time of one that has replaced it', async () => {
+  const { placeholders, clock, committed } = await open();
+  const first = await placeholders.get(at('/new'));
+  await placeholders.make(at('/new'), 0, 5_000);
+  if (first) await placeholders.forget(first);
+  await clock.advance(5_000);
+  await turn(50);
+  expect(committed).toEqual(['/new']);
 });

@@ -9,7 +9,8 @@ import {
   type RefreshRequest,
   type Tokens,
 } from '../../accounts/tokens.ts';
-import { deleteUnlocked, findRow, type Queries, rowsOf } from '../../postgres/queries.ts';
+import { isConnectionLost } from '../../postgres/away.ts';
+import { deleteUnlocked, findRow, type Queries } from '../../postgres/queries.ts';
 import { SharedLookup } from '../../postgres/shared-lookup.ts';
 import { inTransaction, retried } from '../../postgres/transaction.ts';
 import { type AccountRow, accountOf } from './accounts.ts';
@@ -39,15 +40,21 @@ const SELECT_BEARER = `
     LEFT JOIN davgate.teams ON teams.namespace = accounts.team_namespace
   WHERE token_hash = ANY($1)`;
 
+/** How long a lookup of tokens may take, in ms, before another connection is tried. */
+const LOOKUP_MS_MAX = 3000;
+
 /** Returns the tokens in a database. */
 export function tokensIn(pool: Pool): Tokens {
   // Each call of the API asks for one.
   const bearers = new SharedLookup<string, BearerRow>(async (hashes) => {
-    const rows = await rowsOf<BearerRow>(
-      pool,
-      SELECT_BEARER,
-      hashes.map((hash) => Buffer.from(hash, 'hex')),
-    );
+    const values = [hashes.map((hash) => Buffer.from(hash, 'hex'))];
+    const query = { text: SELECT_BEARER, values, query_timeout: LOOKUP_MS_MAX };
+    const ask = () => pool.query<BearerRow>(query);
+    // A lost connection must not fail all calls that share it.
+    const { rows } = await ask().catch((failure: unknown) => {
+      if (!isConnectionLost(failure)) throw failure;
+      return ask();
+    });
     return new Map(rows.map((row) => [row.token_hash.toString('hex'), row]));
   });
   return {

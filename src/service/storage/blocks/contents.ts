@@ -148,7 +148,7 @@ export class Contents {
 
   /** Removes the content unless a revision or a reader references it. Returns how many blocks it had then. */
   collect(transaction: Transaction, content: number): number {
-    if (this.#readers.has(content) || this.#sql.isReferenced.get(content)) return 0;
+    if (this.#readers.has(content) || this.#sql.isReferenced.get(content, content)) return 0;
     const blocks = this.#sql.blocksOf.all(content, 0, -1);
     this.#sql.dropContentBlocks.run(content);
     this.#sql.dropContent.run(content);
@@ -217,7 +217,7 @@ export class Contents {
     const left = (this.#readers.get(content) ?? 1) - 1;
     if (left > 0) this.#readers.set(content, left);
     else this.#readers.delete(content);
-    return left <= 0 && this.#sql.isReferenced.get(content) === undefined;
+    return left <= 0 && this.#sql.isReferenced.get(content, content) === undefined;
   }
 }
 
@@ -267,10 +267,14 @@ function statements(database: SqliteDatabase) {
        WHERE content = ? AND position >= ? ORDER BY position LIMIT ?`,
     ),
     references: database.prepare<[after: number, limit: number], Id & { isReferenced: number }>(
-      `SELECT id, EXISTS (SELECT 1 FROM holding WHERE content = content.id) AS isReferenced
+      `SELECT id, EXISTS (SELECT 1 FROM holding WHERE content = content.id)
+         OR EXISTS (SELECT 1 FROM revision WHERE content = content.id) AS isReferenced
        FROM content WHERE id > ? ORDER BY id LIMIT ?`,
     ),
-    isReferenced: database.prepare<[number]>('SELECT 1 FROM holding WHERE content = ? LIMIT 1'),
+    // Also by a revision that is not counted: a wrong count, which `check` mends, must not cost a content.
+    isReferenced: database.prepare<[number, number]>(
+      `SELECT 1 FROM holding WHERE content = ? UNION ALL SELECT 1 FROM revision WHERE content = ? LIMIT 1`,
+    ),
     addRevision: database.prepare<[number, number]>(
       'UPDATE holding SET revisions = revisions + 1 WHERE ns = ? AND content = ?',
     ),

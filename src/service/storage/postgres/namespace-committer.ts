@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import type { Clock } from '../../../util/clock.ts';
 import { type ChangeOutcome, commitGroup } from '../../../util/sqlite/group-commit.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
@@ -16,11 +16,11 @@ import {
 import { asRefusal, codeOf } from '../errors.ts';
 import type { Ticks } from '../feed/ticks.ts';
 import { ChangeRecorder, type Recorded } from './change-recorder.ts';
-import { inConnection, whileConnectionsFail } from './connections.ts';
-import { CommitInDoubt, type JointCommits, LOCK_WAIT_MS } from './joint-commits.ts';
+import { whileConnectionsFail } from './connections.ts';
+import type { JointCommits } from './joint-commits.ts';
 import type { NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import type { NamespaceCopy } from './namespace-copy.ts';
-import { beginWithLock, changeSince, markOf } from './namespace-rows.ts';
+import { changeSince } from './namespace-rows.ts';
 
 /**
  * Batch entries and changed paths of one transaction, unless the time for it ends before: more than in a database of this
@@ -33,7 +33,6 @@ const CHANGES_MAX = 1000;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 export interface NamespaceCommitterParts {
-  readonly pool: Pool;
   readonly joint: JointCommits;
   readonly database: SqliteDatabase;
   readonly copy: NamespaceCopy;
@@ -113,10 +112,9 @@ export class NamespaceCommitter implements Committer {
       trial = { ...tried, namespace: isChanged ? { ...tried.namespace, mark } : locked };
       return isChanged ? trial : undefined;
     };
-    const failure = await joint.commit({ ns: copy.id, prepare }).catch((error: unknown) => error);
-    if (failure !== undefined && !(failure instanceof CommitInDoubt)) throw failure;
+    const isUpToDate = (locked: NamespaceRow) => copy.has(locked);
+    await joint.commit({ ns: copy.id, isUpToDate, prepare });
     if (!trial) throw new Error(`a commit to namespace ${copy.id} has not been prepared`);
-    if (failure !== undefined && !(await this.#isSettled(trial, mark))) throw failure.cause;
     this.#takeOver(trial);
     return trial;
   }
@@ -184,19 +182,6 @@ export class NamespaceCommitter implements Committer {
       ticks.takeBack();
       throw failure;
     }
-  }
-
-  /** Returns whether a commit without an answer has taken place. Throws `DatabaseAwayError` if that cannot be known. */
-  #isSettled({ namespace }: Trial, mark: string): Promise<boolean> {
-    const ask = () =>
-      inConnection(this.parts.pool, async (client) => {
-        // The lock is free once the lost connection's transaction has ended.
-        await beginWithLock(client, namespace.id, LOCK_WAIT_MS);
-        const isSettled = (await markOf(client, namespace.id, namespace.version)) === mark;
-        await client.query('COMMIT');
-        return isSettled;
-      });
-    return whileConnectionsFail(this.parts.clock, ask, () => true);
   }
 }
 

@@ -43,12 +43,17 @@ export async function beginWithLock(
   return results.at(-1)?.rows[0];
 }
 
-/** Like `beginWithLock` for several namespaces. Returns those whose locks are free, by number, without waiting for others. */
+/**
+ * Like `beginWithLock` for several namespaces. Returns those whose locks are free, by number, without waiting for others.
+ * Later statements fail with SQLSTATE 55P03 when they have waited `waitMs` for another lock.
+ */
 export async function beginWithFreeLocks(
   on: Queries,
   numbers: readonly number[],
+  waitMs: number,
 ): Promise<ReadonlyMap<number, NamespaceRow>> {
-  const text = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS};
+  const text = `BEGIN; SET LOCAL lock_timeout = ${waitMs};
+    SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS};
     ${SELECT_NAMESPACE} WHERE id IN (${numbers.join(', ')}) FOR UPDATE SKIP LOCKED`;
   const results = (await on.query<NamespaceRow & QueryResultRow>(text)) as unknown as QueryResult<
     NamespaceRow & QueryResultRow

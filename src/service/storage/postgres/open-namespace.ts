@@ -77,7 +77,7 @@ export class OpenNamespace {
         // Those who wait for a change ask again, and get another copy.
         copy = new NamespaceCopy(database, new NameIndex(database), ns, () => this.#parts.watchers.endAll());
         const committer = new NamespaceCommitter({
-          ...{ pool, joint: needs.joint, database, copy, ticks, clock },
+          ...{ joint: needs.joint, database, copy, ticks, clock },
           committed: (transaction) => {
             committed(transaction);
             needs.told(ns);

@@ -27,34 +27,51 @@ describe.each(['move', 'copy'] as const)('%s', (kind) => {
       ? drive.files.move(at('/new'), at('/old'), { overwrite: true })
       : drive.files.copy(at('/new'), at('/old'), { overwrite: true, shallow: false });
 
-  /** Loses the answer to the first step. Returns the path to which the service may still move the old file. */
-  async function loseFirstStep(): Promise<Path> {
+  /** Loses the answer to the first step, and to the lookup after it. Returns the path to which the service may still move the old file. */
+  async function loseFirstStep({ andLookup = false } = {}): Promise<Path> {
     remote.failNext('move', 'offline');
+    if (andLookup) remote.failNext('stat', 'offline');
     await expect(over()).rejects.toMatchObject({ fault: 'offline' });
-    const [noted] = await drive.state.replacements.all();
-    if (!noted) throw new Error('the replacement is not noted any more');
-    return noted.waitingAt;
+    const looked = remote.calls.findLast(({ call }) => call === 'stat');
+    return at(looked?.path ?? '/none');
   }
 
-  test('an old file that the service moves aside after davgate has given up is back at once', async () => {
-    const waitingAt = await loseFirstStep();
-    expect(await drive.text(at('/old'))).toBe('old');
-    remote.rename(at('/old'), waitingAt);
-    expect(await drive.text(at('/old'))).toBe('old');
-    expect(await drive.names(ROOT)).toEqual(['new', 'old']);
-    expect(remote.paths).toEqual(['/new', '/old']);
-    expect(await replacementCount()).toBe(0);
-  });
+  test.each([false, true])(
+    'an old file that the service moves aside after davgate has given up is back at once; answer to the lookup lost: %s',
+    async (andLookup) => {
+      const waitingAt = await loseFirstStep({ andLookup });
+      expect(await drive.text(at('/old'))).toBe('old');
+      expect(await replacementCount()).toBe(0);
+      remote.rename(at('/old'), waitingAt);
+      expect(await drive.text(at('/old'))).toBe('old');
+      expect(await drive.names(ROOT)).toEqual(['new', 'old']);
+      expect(remote.paths).toEqual(['/new', '/old']);
+    },
+  );
 
   test('an old file that the service has not moved aside ten minutes after a lost answer is not looked for any more', async () => {
     await loseFirstStep();
-    for (let passedMs = 0; passedMs < 600_000; passedMs += 10_000) {
-      expect(await replacementCount()).toBe(1);
+    await drive.clock.advance(10_000);
+    await turn(5);
+    const before = remote.count('stat');
+    for (let passedMs = 10_000; passedMs <= 600_000; passedMs += 10_000) {
       await drive.clock.advance(10_000);
       await turn(5);
     }
-    expect(await replacementCount()).toBe(0);
+    const after = remote.count('stat');
+    expect(after).toBeGreaterThan(before + 10);
+    await drive.names(ROOT);
+    await drive.clock.advance(60_000);
+    await turn(5);
+    expect(remote.count('stat')).toBe(after);
     expect(remote.paths).toEqual(['/new', '/old']);
+  });
+
+  test('while the service is away after a lost answer, what is cached is shown', async () => {
+    await loseFirstStep();
+    remote.goAway('offline');
+    expect(await drive.names(ROOT)).toEqual(['new', 'old']);
+    expect(await drive.files.stat(at('/old'))).toMatchObject({ path: '/old' });
   });
 
   test('a MOVE or COPY is repeated after its first step was lost, also when the service carries that out later', async () => {

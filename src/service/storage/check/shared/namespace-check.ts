@@ -149,7 +149,7 @@ async function* repairedRows(
   owners: Owners,
 ): AsyncGenerator<Damage, void, undefined> {
   const committer = new NamespaceCommitter({
-    ...{ pool, database, copy, ticks: new Ticks(database, systemClock), clock: systemClock },
+    ...{ database, copy, ticks: new Ticks(database, systemClock), clock: systemClock },
     joint: new JointCommits(pool, systemClock),
     committed: () => {},
     take: (change) => copy.apply(change),
