@@ -134,7 +134,7 @@ test('a davgate that changes a placeholder waits while its owner commits it, and
   await begun;
   const seen: unknown[] = [];
   const changed = other.withCommitsPaused([at('/new')], async () => seen.push(await other.get(at('/new'))));
-  await clock.advance(60_000);
+  await clock.advance(20_000);
   await turn(50);
   expect(seen).toEqual([]);
   end();

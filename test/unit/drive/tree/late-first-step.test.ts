@@ -69,6 +69,8 @@ describe.each(['move', 'copy'] as const)('%s', (kind) => {
 
   test('while the service is away after a lost answer, what is cached is shown', async () => {
     await loseFirstStep();
+    await drive.names(ROOT);
+    await turn(10);
     remote.goAway('offline');
     expect(await drive.names(ROOT)).toEqual(['new', 'old']);
     expect(await drive.files.stat(at('/old'))).toMatchObject({ path: '/old' });
