@@ -20,8 +20,8 @@ interface PlaceholderOwnerOptions {
 /** How often a request looks whether another gateway has done with a placeholder, in ms. */
 const LOOK_EVERY_MS = 100;
 
-/** How long it does so, in ms. */
-export const TAKE_MS_MAX = 30_000;
+/** How long it does so, in ms: the call that follows must end too before clients give up. */
+export const TAKE_MS_MAX = 10_000;
 
 /**
  * Which of several gateways changes and commits a placeholder: its owner. While the owner commits, moves or removes it, no

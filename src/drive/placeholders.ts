@@ -50,8 +50,9 @@ export class Placeholders {
   /** How many writes, moves and removals have paused the commit of a placeholder, by key. */
   readonly #pauses = new Map<string, number>();
   readonly #commits = new Map<string, Promise<void>>();
-  /** Keys of placeholders that are marked for the time of a pause. */
-  readonly #marked = new Set<string>();
+  /** How many of these are short, by key: for that time the placeholder is marked. */
+  readonly #shortPauses = new Map<string, number>();
+  readonly #unmarks = new Map<string, Promise<void>>();
   readonly #owner: PlaceholderOwner;
   readonly #stop = new AbortController();
   readonly #alarm: Alarm;
@@ -94,14 +95,13 @@ export class Placeholders {
 
   /**
    * Sets the time of `found`, and postpones its commit to `waitMs` from now. Returns `undefined` if it has changed since it was
-   * read, or another gateway owns it.
+   * read, so that it may belong to another gateway.
    */
   async renew(found: Placeholder, modifiedMs: number, waitMs: number): Promise<FileEntry | undefined> {
     const { store, clock, gateways } = this.options;
     if (!store.exchange) return this.#put({ ...found, modifiedMs }, waitMs);
-    const next = { ...found, modifiedMs, untilMs: clock.now() + waitMs };
-    if (found.owner !== gateways.own || !(await store.exchange(found, next))) return undefined;
-    return this.#stored(next, waitMs);
+    const next = { ...found, modifiedMs, untilMs: clock.now() + waitMs, owner: gateways.own };
+    return (await store.exchange(found, next)) ? this.#stored(next, waitMs) : undefined;
   }
 
   async #put(placeholder: Omit<Placeholder, 'untilMs' | 'owner'>, waitMs: number): Promise<FileEntry> {
@@ -157,14 +157,20 @@ export class Placeholders {
   ): Promise<T> {
     const found = (await Promise.all(paths.map((path) => this.within(path)))).flat();
     const keys = found.map(({ path }) => keyOf(path));
-    for (const key of keys) this.#pauses.set(key, (this.#pauses.get(key) ?? 0) + 1);
+    for (const key of keys) {
+      count(this.#pauses, key, 1);
+      if (isShort) count(this.#shortPauses, key, 1);
+    }
     try {
-      await Promise.allSettled(keys.map((key) => this.#commits.get(key)));
-      if (isShort) for (const key of keys) this.#marked.add(key);
-      await Promise.all(found.map(({ path }) => this.#owner.take(path, { isBusy: isShort })));
+      await Promise.allSettled(keys.flatMap((key) => [this.#commits.get(key), this.#unmarks.get(key)]));
+      // In one order, so that no two gateways wait for each other.
+      for (const key of keys.toSorted()) {
+        const placeholder = found.find(({ path }) => keyOf(path) === key);
+        if (placeholder) await this.#owner.take(placeholder.path, { isBusy: isShort });
+      }
       return await work();
     } finally {
-      await Promise.all(found.map(({ path }) => this.#endPause(path)));
+      await Promise.all(found.map(({ path }) => this.#endPause(path, isShort)));
       this.#alarm.ring();
     }
   }
@@ -195,7 +201,8 @@ export class Placeholders {
     const { gateways } = this.options;
     for (const placeholder of await this.within(ROOT)) {
       const { path, owner } = placeholder;
-      if (this.#due.has(keyOf(path))) continue;
+      // What is due here may be a time from before another gateway took it over.
+      if (owner === gateways.own && this.#due.has(keyOf(path))) continue;
       const isInherited = gateways.inherits(owner);
       if (isInherited ? await this.#owner.inherit(placeholder) : owner === gateways.own)
         this.#await(path, isInherited ? 0 : this.remainingMs(placeholder));
@@ -209,13 +216,29 @@ export class Placeholders {
     await Promise.allSettled([...this.#due.values()].map(({ path }) => this.#commitOwn(path)));
   }
 
-  async #endPause(path: Path): Promise<void> {
+  async #endPause(path: Path, isShort: boolean): Promise<void> {
     const key = keyOf(path);
-    // Still paused: a commit marks it too. A mark that remains goes with the placeholder, when that is committed.
-    if (this.#pauses.get(key) === 1 && this.#marked.delete(key)) await succeeds(this.#owner.unmark(path));
-    const others = (this.#pauses.get(key) ?? 1) - 1;
-    if (others > 0) this.#pauses.set(key, others);
-    else this.#pauses.delete(key);
+    if (isShort && count(this.#shortPauses, key, -1) === 0) {
+      const unmark = this.#unmark(path).finally(() => this.#unmarks.delete(key));
+      this.#unmarks.set(key, unmark);
+      // Still paused: a commit marks it too.
+      await unmark;
+    }
+    count(this.#pauses, key, -1);
+  }
+
+  /** Takes the mark away. One that remains goes with the placeholder, which is then committed soon. */
+  async #unmark(path: Path): Promise<void> {
+    if (await succeeds(this.#owner.unmark(path))) return;
+    const due = this.#due.get(keyOf(path));
+    if (due) this.#due.set(keyOf(path), { ...due, until: this.#soonest(due.until) });
+  }
+
+  /** Returns `until`, or an earlier time if requests of other gateways may wait for the end of a mark. */
+  #soonest(until: Instant): Instant {
+    const { clock } = this.options;
+    const soon = instantIn(clock, TAKE_MS_MAX / 2);
+    return remainingMs(clock, soon) < remainingMs(clock, until) ? soon : until;
   }
 
   /** Commits the placeholder at `path` if this gateway owns it and its commit is not paused. */
@@ -246,10 +269,8 @@ export class Placeholders {
         reason: String(error),
       });
       const failures = (due?.failures ?? 0) + 1;
-      const pauseMs = retryPauseMs(RETRY_PAUSES, failures);
-      // While it may be marked, the requests of other gateways wait.
-      const until = instantIn(clock, isFree ? pauseMs : Math.min(pauseMs, TAKE_MS_MAX / 2));
-      this.#due.set(key, { path, until, failures });
+      const until = instantIn(clock, retryPauseMs(RETRY_PAUSES, failures));
+      this.#due.set(key, { path, until: isFree ? until : this.#soonest(until), failures });
       throw error;
     }
   }
@@ -267,6 +288,14 @@ export class Placeholders {
       await this.#alarm.sleep(leftMs, stop);
     }
   }
+}
+
+/** Adds to the number at `key`, which is not there while it is 0. Returns it. */
+function count(numbers: Map<string, number>, key: string, change: 1 | -1): number {
+  const number = (numbers.get(key) ?? 0) + change;
+  if (number > 0) numbers.set(key, number);
+  else numbers.delete(key);
+  return number;
 }
 
 /** Returns the entry that clients see of a placeholder. */

@@ -89,12 +89,3 @@ test('a time that another gateway sets for an empty file that its owner is sendi
   for (const client of [owner, other])
     expect((await send(client, 'PROPFIND', '/new', { depth: '0' })).text).toContain('02 Jan 2006 15:04:05');
 });
-
-test('an empty file that its owner fails to send is deleted by another gateway', async () => {
-  service.service.setFaults({ 'error-write-share': 1 });
-  expect((await send(owner, 'PUT', '/new')).status).toBe(201);
-  await eventually(async () => expect(gated.take()).toContain('upload'));
-  expect((await send(other, 'DELETE', '/new')).status).toBe(204);
-  service.service.setFaults({});
-  expect((await send(owner, 'GET', '/new')).status).toBe(404);
-});

@@ -134,7 +134,7 @@ test('a davgate that changes a placeholder waits while its owner commits it, and
   await begun;
   const seen: unknown[] = [];
   const changed = other.withCommitsPaused([at('/new')], async () => seen.push(await other.get(at('/new'))));
-  await clock.advance(20_000);
+  await clock.advance(5_000);
   await turn(50);
   expect(seen).toEqual([]);
   end();
@@ -227,13 +227,13 @@ test('a placeholder that was to be moved or removed, and was not, can be taken o
   await other.withCommitsPaused([at('/new')], async () => expect(stored.get('/new')?.owner).toBe('other'));
 });
 
-test('a request that waits half a minute for another davgate fails with busy', async () => {
+test('a request that waits ten seconds for another davgate fails with busy', async () => {
   const { commit, begun, end } = heldCommit();
   const { placeholders, other, clock } = await open(commit);
   const committing = placeholders.commit(at('/new'));
   await begun;
   const waiting = other.commit(at('/new')).catch((error: unknown) => error);
-  for (let count = 0; count < 301; count++) {
+  for (let count = 0; count < 101; count++) {
     await turn();
     await clock.advance(100);
   }
@@ -256,13 +256,16 @@ test('while the shared state has no room, placeholders are committed and removed
 });
 
 test('a time that is set while another davgate takes the placeholder over is not stored over that', async () => {
-  const { placeholders, other, stored, clock } = await open();
+  const { placeholders, other, stored, asked, clock } = await open();
   const found = await placeholders.get(at('/new'));
   if (!found) throw new Error('no placeholder');
   await other.withCommitsPaused([at('/new')], async () => {
     expect(await placeholders.renew(found, 1_000, 5_000)).toBeUndefined();
-    expect(stored.get('/new')).toMatchObject({ owner: 'other', modifiedMs: clock.now() });
     const own = await other.get(at('/new'));
+    asked.isFull = true;
+    await expect(own && other.renew(own, 1_000, 60_000)).rejects.toThrow('full');
+    asked.isFull = false;
+    expect(stored.get('/new')).toMatchObject({ owner: 'other', modifiedMs: clock.now() });
     expect(own && (await other.renew(own, 1_000, 60_000))).toMatchObject({ modifiedMs: 1_000 });
   });
 });
@@ -273,6 +276,29 @@ test('forgetting a placeholder leaves the time of one that has replaced it', asy
   await placeholders.make(at('/new'), 0, 5_000);
   if (first) await placeholders.forget(first);
   await clock.advance(5_000);
+  await turn(50);
+  expect(committed).toEqual(['/new']);
+});
+
+test('a mark stays while the second of two removals runs, and is gone after it', async () => {
+  const { placeholders, stored } = await open();
+  const [first, second] = [heldCommit(), heldCommit()];
+  const runs = [first, second].map(({ commit }) =>
+    placeholders.withCommitsPaused([at('/new')], commit, { isShort: true }),
+  );
+  await Promise.all([first.begun, second.begun]);
+  first.end();
+  await runs[0];
+  expect(stored.get('/new')?.isBusy).toBe(true);
+  second.end();
+  await runs[1];
+  expect(stored.get('/new')?.isBusy).toBeUndefined();
+});
+
+test('what a killed davgate has taken over is committed, although it had another time here before', async () => {
+  const { placeholders, other, alive, committed } = await open();
+  await other.withCommitsPaused([at('/new')], async () => void alive.delete('other'));
+  await placeholders.takeOver();
   await turn(50);
   expect(committed).toEqual(['/new']);
 });

@@ -1,7 +1,7 @@
 import PQueue from 'p-queue';
 import type { Pool, PoolClient } from 'pg';
 import { type Clock, elapsedMs } from '../../../util/clock.ts';
-import { isConnectionLost } from '../../postgres/away.ts';
+import { DatabaseAwayError, isConnectionLost } from '../../postgres/away.ts';
 import { Batches } from '../../postgres/batches.ts';
 import { sqlStateOf } from '../../postgres/errors.ts';
 import { inConnection, whileConnectionsFail } from './connections.ts';
@@ -88,7 +88,10 @@ export class JointCommits {
       await this.#transacted((client) => this.#prepareShares(client, turns, shares));
       for (const { resolve } of shares.taken) resolve();
     } catch (failure) {
-      const isOver = isAlone || failure instanceof CommitInDoubt;
+      // Callers repeat what a lost connection has prevented. Alone they would wait for each other.
+      const isLost = isConnectionLost(failure) && !(failure instanceof DatabaseAwayError);
+      for (const turn of isLost ? turns : []) if (!shares.late.has(turn)) shares.taken.add(turn);
+      const isOver = isAlone || isLost || failure instanceof CommitInDoubt;
       for (const { reject } of isOver ? shares.taken : []) reject(reasonOf(failure));
       if (!isOver) shares.taken.clear();
     }
