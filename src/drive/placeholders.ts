@@ -156,21 +156,19 @@ export class Placeholders {
     { isShort = false } = {},
   ): Promise<T> {
     const found = (await Promise.all(paths.map((path) => this.within(path)))).flat();
-    const keys = found.map(({ path }) => keyOf(path));
+    // In one order, so that no two gateways wait for each other.
+    const places = new Map(found.map(({ path }) => [keyOf(path), path] as const).sort());
+    const keys = [...places.keys()];
     for (const key of keys) {
       count(this.#pauses, key, 1);
       if (isShort) count(this.#shortPauses, key, 1);
     }
     try {
       await Promise.allSettled(keys.flatMap((key) => [this.#commits.get(key), this.#unmarks.get(key)]));
-      // In one order, so that no two gateways wait for each other.
-      for (const key of keys.toSorted()) {
-        const placeholder = found.find(({ path }) => keyOf(path) === key);
-        if (placeholder) await this.#owner.take(placeholder.path, { isBusy: isShort });
-      }
+      for (const path of places.values()) await this.#owner.take(path, { isBusy: isShort });
       return await work();
     } finally {
-      await Promise.all(found.map(({ path }) => this.#endPause(path, isShort)));
+      await Promise.all([...places.values()].map((path) => this.#endPause(path, isShort)));
       this.#alarm.ring();
     }
   }

@@ -10,6 +10,16 @@ import { expectSoon } from '../support/eventually.ts';
 const drive = driveInBrowser();
 const page = () => drive.page;
 
+/** Drops files and folders of the disk on the page, once it shows that it takes them. */
+async function drop(...files: string[]): Promise<void> {
+  const devTools = await page().context().newCDPSession(page());
+  const data = { items: [], files, dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver'] as const)
+    await devTools.send('Input.dispatchDragEvent', { type, x: 400, y: 400, data });
+  await page().getByText(`Drop to upload to “${drive.folder}”`).waitFor();
+  await devTools.send('Input.dispatchDragEvent', { type: 'drop', x: 400, y: 400, data });
+}
+
 test('uploaded files are stored with their times, and appear in the folder', async () => {
   await drive.open();
   await drive.upload({ name: 'one.txt', text: 'one' }, { name: 'two.txt', text: 'two' });
@@ -36,12 +46,7 @@ test('files and folders that are dropped on the page are stored with the folders
   for (const name of ['one.txt', 'tree/two.txt', 'tree/deeper/three.txt'])
     await writeFile(join(local, name), name);
   await drive.open();
-  const devTools = await page().context().newCDPSession(page());
-  const data = { items: [], files: [join(local, 'one.txt'), join(local, 'tree')], dragOperationsMask: 1 };
-  for (const type of ['dragEnter', 'dragOver'] as const)
-    await devTools.send('Input.dispatchDragEvent', { type, x: 400, y: 400, data });
-  await page().getByText(`Drop to upload to “${drive.folder}”`).waitFor();
-  await devTools.send('Input.dispatchDragEvent', { type: 'drop', x: 400, y: 400, data });
+  await drop(join(local, 'one.txt'), join(local, 'tree'));
   await page().getByText('3 uploaded').waitFor();
   expect(await drive.textOf('tree/deeper/three.txt')).toBe('tree/deeper/three.txt');
   expect(await drive.textOf('one.txt')).toBe('one.txt');
@@ -67,10 +72,7 @@ test('of a dropped folder in which a file cannot be read, the others are stored,
       return folder;
     };
   })()`);
-  const devTools = await page().context().newCDPSession(page());
-  const data = { items: [], files: [join(local, 'tree')], dragOperationsMask: 1 };
-  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
-    await devTools.send('Input.dispatchDragEvent', { type, x: 400, y: 400, data });
+  await drop(join(local, 'tree'));
   await page().getByText('2 uploaded, 1 failed').waitFor();
   const line = page().locator('.uploads li').filter({ hasText: 'broken.txt' });
   await line.getByText('The file on your computer was changed or removed.').waitFor();
