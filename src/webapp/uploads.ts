@@ -158,7 +158,8 @@ export class Uploads {
         this.#makeFoldersAgain(job);
       else this.#set(job, { state: 'failed', failure: failureText(failure) });
     } finally {
-      this.#startNext();
+      // Not at once: a file that fails before the first wait would be within the loop that starts the others.
+      queueMicrotask(() => this.#startNext());
     }
   }
 
