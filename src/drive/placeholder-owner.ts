@@ -52,15 +52,16 @@ export class PlaceholderOwner {
     return this.#exchange(placeholder, { ...placeholder, owner: own, isBusy: undefined });
   }
 
-  /** Marks the placeholder at `path` as busy and returns it. Returns `undefined` if this gateway does not own one there. */
+  /** Marks the placeholder at `path` as busy and returns it. Returns `undefined` if this gateway neither owns nor inherits it. */
   async mark(path: Path): Promise<Placeholder | undefined> {
     const { store, get, gateways } = this.options;
     for (;;) {
       const found = await get(path);
       if (!found || !store.exchange) return found;
-      if (found.owner !== gateways.own) return undefined;
-      if (found.isBusy) return found;
-      const marked = { ...found, isBusy: true };
+      const isOwn = found.owner === gateways.own;
+      if (!isOwn && !gateways.inherits(found.owner)) return undefined;
+      if (isOwn && found.isBusy) return found;
+      const marked = { ...found, owner: gateways.own, isBusy: true };
       if (await this.#exchange(found, marked)) return marked;
     }
   }

@@ -49,9 +49,9 @@ export class Placeholders {
   readonly #due = new Map<string, Due>();
   /** How many writes, moves and removals have paused the commit of a placeholder, by key. */
   readonly #pauses = new Map<string, number>();
-  readonly #commits = new Map<string, Promise<void>>();
   /** How many of these are short, by key: for that time the placeholder is marked. */
   readonly #shortPauses = new Map<string, number>();
+  readonly #commits = new Map<string, Promise<void>>();
   readonly #unmarks = new Map<string, Promise<void>>();
   readonly #owner: PlaceholderOwner;
   readonly #stop = new AbortController();
@@ -95,11 +95,12 @@ export class Placeholders {
 
   /**
    * Sets the time of `found`, and postpones its commit to `waitMs` from now. Returns `undefined` if it has changed since it was
-   * read, so that it may belong to another gateway.
+   * read, or another gateway is busy with it.
    */
   async renew(found: Placeholder, modifiedMs: number, waitMs: number): Promise<FileEntry | undefined> {
     const { store, clock, gateways } = this.options;
     if (!store.exchange) return this.#put({ ...found, modifiedMs }, waitMs);
+    if (found.isBusy && found.owner !== gateways.own) return undefined;
     const next = { ...found, modifiedMs, untilMs: clock.now() + waitMs, owner: gateways.own };
     return (await store.exchange(found, next)) ? this.#stored(next, waitMs) : undefined;
   }
@@ -252,16 +253,16 @@ export class Placeholders {
     const { clock, log, commit } = this.options;
     const key = keyOf(path);
     const due = this.#due.get(key);
-    let claimed: Placeholder | undefined;
+    let marked: Placeholder | undefined;
     try {
-      claimed = await this.#owner.mark(path);
-      if (claimed) {
-        if (await commit(claimed)) await this.forget(claimed);
+      marked = await this.#owner.mark(path);
+      if (marked) {
+        if (await commit(marked)) await this.forget(marked);
       }
       // Another gateway has committed, removed or taken it. Without this it would stay due.
       else if (this.#due.get(key) === due) this.#due.delete(key);
     } catch (error) {
-      const isFree = claimed !== undefined && (await succeeds(this.#owner.unmark(path)));
+      const isFree = marked !== undefined && (await succeeds(this.#owner.unmark(path)));
       log.warn('cannot commit an empty file yet; davgate keeps it and tries again', {
         path,
         reason: String(error),

@@ -255,6 +255,27 @@ test('while the shared state has no room, placeholders are committed and removed
   expect(await other.get(at('/second'))).toBeUndefined();
 });
 
+test('while the shared state has no room, what a killed davgate has left is committed', async () => {
+  const { other, alive, asked, committed } = await open();
+  asked.isFull = true;
+  alive.delete('one');
+  await other.takeOver();
+  await turn(50);
+  expect(committed).toEqual(['/new']);
+});
+
+test('a time is not stored for a placeholder with which another davgate is busy', async () => {
+  const { placeholders, other, stored } = await open();
+  const { commit: removal, begun, end } = heldCommit();
+  const removed = placeholders.withCommitsPaused([at('/new')], removal, { isShort: true });
+  await begun;
+  const found = await other.get(at('/new'));
+  expect(found && (await other.renew(found, 1_000, 5_000))).toBeUndefined();
+  expect(stored.get('/new')?.owner).toBe('one');
+  end();
+  await removed;
+});
+
 test('a time that is set while another davgate takes the placeholder over is not stored over that', async () => {
   const { placeholders, other, stored, asked, clock } = await open();
   const found = await placeholders.get(at('/new'));

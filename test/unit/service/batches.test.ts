@@ -5,7 +5,7 @@ import { SharedLookup } from '../../../src/service/postgres/shared-lookup.ts';
 import { eventually } from '../../support/eventually.ts';
 import { Gate } from '../../support/gate.ts';
 
-/** Batches of at most three numbers, each of which ends when its gate is opened. */
+/** Batches of at most three numbers. A batch ends when the test opens its gate. */
 function gated() {
   const ran: { readonly items: readonly number[]; readonly gate: Gate }[] = [];
   const batches = new Batches<number>(3, (items) => {

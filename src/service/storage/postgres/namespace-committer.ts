@@ -185,7 +185,7 @@ export class NamespaceCommitter implements Committer {
   }
 }
 
-/** Returns whether a trial has changed anything that is to be stored. */
+/** Returns whether a trial leaves anything to store. */
 function changes({ recorded, namespace }: Trial, locked: NamespaceRow): boolean {
   return (
     recorded.rows.size > 0 ||

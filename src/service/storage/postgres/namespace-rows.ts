@@ -33,14 +33,8 @@ export async function beginWithLock(
   ns: number,
   waitMs: number,
 ): Promise<NamespaceRow | undefined> {
-  const text = `BEGIN; SET LOCAL lock_timeout = ${waitMs};
-    SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS};
-    ${SELECT_NAMESPACE} WHERE id = ${ns} FOR UPDATE`;
-  // Several statements have several results, which the types of the client do not know.
-  const results = (await on.query<NamespaceRow & QueryResultRow>(text)) as unknown as QueryResult<
-    NamespaceRow & QueryResultRow
-  >[];
-  return results.at(-1)?.rows[0];
+  const [namespace] = await beginWith(on, `WHERE id = ${ns} FOR UPDATE`, waitMs);
+  return namespace;
 }
 
 /**
@@ -52,13 +46,20 @@ export async function beginWithFreeLocks(
   numbers: readonly number[],
   waitMs: number,
 ): Promise<ReadonlyMap<number, NamespaceRow>> {
+  const rows = await beginWith(on, `WHERE id IN (${numbers.join(', ')}) FOR UPDATE SKIP LOCKED`, waitMs);
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** Begins a transaction and selects namespaces. */
+async function beginWith(on: Queries, which: string, waitMs: number): Promise<readonly NamespaceRow[]> {
   const text = `BEGIN; SET LOCAL lock_timeout = ${waitMs};
     SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS};
-    ${SELECT_NAMESPACE} WHERE id IN (${numbers.join(', ')}) FOR UPDATE SKIP LOCKED`;
+    ${SELECT_NAMESPACE} ${which}`;
+  // Several statements have several results, which the types of the client do not know.
   const results = (await on.query<NamespaceRow & QueryResultRow>(text)) as unknown as QueryResult<
     NamespaceRow & QueryResultRow
   >[];
-  return new Map(results.at(-1)?.rows.map((row) => [row.id, row]));
+  return results.at(-1)?.rows ?? [];
 }
 
 /** Creates a namespace, or changes its limit, which is a commit without rows. */

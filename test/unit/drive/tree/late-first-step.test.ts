@@ -27,7 +27,10 @@ describe.each(['move', 'copy'] as const)('%s', (kind) => {
       ? drive.files.move(at('/new'), at('/old'), { overwrite: true })
       : drive.files.copy(at('/new'), at('/old'), { overwrite: true, shallow: false });
 
-  /** Loses the answer to the first step, and to the lookup after it. Returns the path to which the service may still move the old file. */
+  /**
+   * Loses the answer to the first step, and with `andLookup` to the lookup after it. Returns the path to which the service may
+   * still move the old file.
+   */
   async function loseFirstStep({ andLookup = false } = {}): Promise<Path> {
     remote.failNext('move', 'offline');
     if (andLookup) remote.failNext('stat', 'offline');
@@ -36,9 +39,12 @@ describe.each(['move', 'copy'] as const)('%s', (kind) => {
     return at(looked?.path ?? '/none');
   }
 
-  test.each([false, true])(
-    'an old file that the service moves aside after davgate has given up is back at once; answer to the lookup lost: %s',
-    async (andLookup) => {
+  test.each([
+    ['that move', false],
+    ['that move and of the lookup after it', true],
+  ])(
+    'an old file that the service moves aside after the answer of %s was lost is back at once',
+    async (_, andLookup) => {
       const waitingAt = await loseFirstStep({ andLookup });
       expect(await drive.text(at('/old'))).toBe('old');
       expect(await replacementCount()).toBe(0);
