@@ -41,9 +41,9 @@ describe.each(['move', 'copy'] as const)('%s', (kind) => {
 
   test.each([
     ['that move', false],
-    ['that move and of the lookup after it', true],
+    ['that move and to the lookup after it', true],
   ])(
-    'an old file that the service moves aside after the answer of %s was lost is back at once',
+    'an old file that the service moves aside after the answer to %s was lost is back at once',
     async (_, andLookup) => {
       const waitingAt = await loseFirstStep({ andLookup });
       expect(await drive.text(at('/old'))).toBe('old');
