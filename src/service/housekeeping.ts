@@ -19,6 +19,9 @@ const PAUSE_MS = 60 * 60 * 1000;
 /** Rows that are examined or removed before other calls get their turn; this takes a few milliseconds. */
 const STEP_ROWS = 200;
 
+/** Items of a removed account that one page lists. Each is deleted by a commit of its own, which costs far more than a page. */
+const HOME_PAGE_ITEMS = 20;
+
 interface HousekeepingDeps {
   readonly storage: Storage;
   readonly accounts: Accounts;
@@ -83,7 +86,7 @@ async function clearHomes({ accounts, storage, log }: HousekeepingDeps, closing:
 /** Deletes the items of a home for good. Returns whether none is left. */
 async function clearHome(namespace: string, storage: Storage, closing: AbortSignal): Promise<boolean> {
   for (;;) {
-    const { entries, hasMore } = await firstItems(storage, namespace, STEP_ROWS);
+    const { entries, hasMore } = await firstItems(storage, namespace, HOME_PAGE_ITEMS);
     if (entries.length === 0) return !hasMore;
     for (const { pathDisplay } of entries) {
       if (closing.aborted) return false;

@@ -107,8 +107,8 @@ test('account remove deletes all files of a home with more items than are cleare
     await finished(theirsThere, 'create_folder_batch', { paths, force_async: true });
   };
   // The rows of the large folder are cleared away first and one by one, so that those of the others stay meanwhile.
-  await makeFolders(2_500, '/a/');
-  await makeFolders(1_200, '/b');
+  await makeFolders(250, '/a/');
+  await makeFolders(120, '/b');
   await remove('--delete-files');
   await eventually(async () => {
     await clock.advance(HOUR_MS);
