@@ -63,6 +63,11 @@ const report = async (folder: string, token = '', options = {}) =>
 const states = (rows: readonly (readonly [string, string])[]) =>
   rows.map(([href, state]) => [href, state.startsWith('"') ? 'file' : state]);
 
+/** What a report for the first level must contain besides `DAV:prop`. */
+const ASKED = '<D:sync-token/><D:sync-level>1</D:sync-level>';
+
+const limitOf = (rows: string) => `<D:limit><D:nresults>${rows}</D:nresults></D:limit>`;
+
 function reportBody(parts: string): string {
   return `<D:sync-collection xmlns:D="DAV:">${parts}</D:sync-collection>`;
 }
@@ -330,31 +335,26 @@ describe('a report on a small tree', () => {
   });
 
   test.each([
-    [
-      'a depth other than 0',
-      { depth: '1' },
-      '<D:sync-token/><D:sync-level>1</D:sync-level><D:prop/>',
-      400,
-      '',
-    ],
+    ['1', '<D:sync-level>1</D:sync-level>', '1'],
+    ['1', '', '1'],
+    ['infinity', '', 'infinite'],
+  ] as const)(
+    'a report with depth %s and "%s", of a client of earlier drafts, has the rows of level %s',
+    async (depth, asked, level) => {
+      const body = reportBody(`<D:sync-token/>${asked}<D:prop><D:resourcetype/><D:getetag/></D:prop>`);
+      const answer = await client.send('REPORT', '/docs', { headers: { depth }, body: Buffer.from(body) });
+      expect((await parseReport(answer)).rows).toEqual((await report('/docs', '', { level })).rows);
+    },
+  );
+
+  test.each([
+    ['a contradicting depth', { depth: 'infinity' }, `${ASKED}<D:prop/>`, 400, 'contradicts'],
     ['no level', {}, '<D:sync-token/><D:prop/>', 400, ''],
     ['an unknown level', {}, '<D:sync-token/><D:sync-level>2</D:sync-level><D:prop/>', 400, ''],
     ['no token element', {}, '<D:sync-level>1</D:sync-level><D:prop/>', 400, ''],
-    ['no prop', {}, '<D:sync-token/><D:sync-level>1</D:sync-level>', 400, ''],
-    [
-      'a limit that is no number',
-      {},
-      '<D:sync-token/><D:sync-level>1</D:sync-level><D:limit><D:nresults>x</D:nresults></D:limit><D:prop/>',
-      400,
-      '',
-    ],
-    [
-      'a limit of 0',
-      {},
-      '<D:sync-token/><D:sync-level>1</D:sync-level><D:limit><D:nresults>0</D:nresults></D:limit><D:prop/>',
-      507,
-      'number-of-matches-within-limits',
-    ],
+    ['no prop', {}, ASKED, 400, ''],
+    ['a limit that is no number', {}, `${ASKED}${limitOf('x')}<D:prop/>`, 400, ''],
+    ['a limit of 0', {}, `${ASKED}${limitOf('0')}<D:prop/>`, 507, 'number-of-matches-within-limits'],
   ])('a report with %s is refused', async (_, headers, parts, status, precondition) => {
     const answer = await send('REPORT', '/docs', headers, reportBody(parts));
     expect(answer.status).toBe(status);
@@ -362,7 +362,7 @@ describe('a report on a small tree', () => {
   });
 
   test('another report, and one on a file, answers 403 supported-report; one on nothing 404; one without a body 400', async () => {
-    const initial = reportBody('<D:sync-token/><D:sync-level>1</D:sync-level><D:prop/>');
+    const initial = reportBody(`${ASKED}<D:prop/>`);
     const other = await send('REPORT', '/docs', {}, '<D:expand-property xmlns:D="DAV:"/>');
     expect([other.status, other.text]).toEqual([403, expect.stringContaining('<D:supported-report/>')]);
     const onFile = await send('REPORT', '/docs/a.txt', {}, initial);

@@ -33,6 +33,7 @@ export const CLIENTS = {
   rclone: { title: 'rclone', without: ['lock'] },
   'rclone nextcloud': { title: 'rclone, vendor `nextcloud`', without: ['lock', 'two at once'] },
   gvfs: { title: 'gvfs (`gio`, Files of GNOME)', without: ['range', 'lock', 'properties'] },
+  kio: { title: 'KIO (Dolphin of KDE)', without: ['range', 'lock', 'properties'] },
   cadaver: { title: 'cadaver', without: ['range', 'large file', 'odd names', 'two at once'] },
   webdav: { title: 'npm `webdav`', without: [] },
   python: { title: 'webdavclient3 of Python', without: ['range', 'lock'] },

@@ -12,12 +12,15 @@ export interface DesktopSession {
 
 /** Starts a session whose home is `home`. */
 export async function startDesktopSession(home: string): Promise<DesktopSession> {
-  const environment = { HOME: home, XDG_RUNTIME_DIR: home };
+  // Programs of KDE start without a screen.
+  const environment = { HOME: home, XDG_RUNTIME_DIR: home, QT_QPA_PLATFORM: 'offscreen' };
   // The session ends with its program, which ends with its input.
   const script = 'echo "$DBUS_SESSION_BUS_ADDRESS"; exec cat';
   const session = spawn('dbus-run-session', ['--', 'sh', '-c', script], {
     env: { ...process.env, ...environment },
     stdio: ['pipe', 'pipe', 'ignore'],
+    // Some daemons outlive the bus: they end with the process group.
+    detached: true,
   });
   const [address] = (await once(createInterface(session.stdout), 'line')) as [string]; // arguments of 'line'
   return {
@@ -26,6 +29,16 @@ export async function startDesktopSession(home: string): Promise<DesktopSession>
       const ended = once(session, 'exit');
       session.stdin.end();
       await ended;
+      endGroup(session.pid);
     },
   };
+}
+
+/** Ends the processes of a group, if there are any left. */
+function endGroup(id: number | undefined): void {
+  try {
+    if (id !== undefined) process.kill(-id);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }

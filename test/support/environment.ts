@@ -29,13 +29,16 @@ const MEMORY = '/dev/shm';
 /** Free memory, in bytes, with which the files of a run leave enough for everything else. */
 const FREE_BYTES_MIN = 10 * 1024 ** 3;
 
+/** Removes a folder with all in it, also when another process removes or adds files meanwhile. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 10 } as const;
+
 /** Puts the temporary files of this process and all below it into memory, if there is plenty. */
 function useMemory(): void {
   if (!existsSync(MEMORY)) return;
   for (const name of readdirSync(MEMORY)) {
     const [, pid] = /^davgate-(\d+)$/.exec(name) ?? [];
-    // A run that was killed has left its folder.
-    if (pid && !existsSync(`/proc/${pid}`)) rmSync(join(MEMORY, name), { recursive: true, force: true });
+    // A run that was killed has left its folder, which another run may be removing too.
+    if (pid && !existsSync(`/proc/${pid}`)) rmSync(join(MEMORY, name), REMOVAL);
   }
   const { bavail, bsize } = statfsSync(MEMORY);
   if (Math.min(bavail * bsize, freemem()) < FREE_BYTES_MIN) return;
@@ -50,5 +53,5 @@ function memoryFolder(): string {
 
 /** Removes what the tests have left in memory. */
 export function clearMemory(): void {
-  rmSync(memoryFolder(), { recursive: true, force: true });
+  rmSync(memoryFolder(), REMOVAL);
 }

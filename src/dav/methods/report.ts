@@ -1,7 +1,6 @@
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { unsupportedReport } from '../properties/reports.ts';
-import { depthOf } from '../request.ts';
 import { DAV_NAMESPACE, type XmlElement } from '../xml/xml-element.ts';
 import { syncCollection } from './sync-collection.ts';
 import { versionTree } from './version-tree.ts';
@@ -15,7 +14,7 @@ const REPORTS: ReadonlyMap<string, Report> = new Map([
 
 /** REPORT (RFC 3253 §3.6): the reports by which clients follow a folder, and learn the versions of a file. */
 export async function report(context: Context): Promise<void> {
-  const { exchange, request } = context;
+  const { exchange } = context;
   const root = await context.xml.read(exchange);
   if (!root) throw new DavError(400, 'the body of REPORT is missing; send the element of a report');
   const isKnown = root.namespace === DAV_NAMESPACE && exchange.above === undefined;
@@ -24,6 +23,5 @@ export async function report(context: Context): Promise<void> {
     throw unsupportedReport(
       `there is no report ${root.name} here; DAV:supported-report-set lists the reports`,
     );
-  depthOf(request.headers, ['0'], '0');
   await found(context, root);
 }

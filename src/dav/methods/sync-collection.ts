@@ -8,7 +8,7 @@ import { DavError } from '../errors.ts';
 import { liveStateOf } from '../properties/live-state.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
 import { unsupportedReport } from '../properties/reports.ts';
-import { encodeSegment, requestHref } from '../request.ts';
+import { type Depth, depthOf, encodeSegment, requestHref } from '../request.ts';
 import type { SyncedFolder } from '../sync/members.ts';
 import { invalidToken, type SyncPage, type SyncRow, syncPage } from '../sync/sync-page.ts';
 import { type SyncLevel, type SyncState, syncStateIn, syncTokenOf } from '../sync/sync-token.ts';
@@ -32,8 +32,8 @@ interface SyncRequest {
 
 /** The report `DAV:sync-collection` (RFC 6578), by which clients follow a folder. */
 export async function syncCollection(context: Context, root: XmlElement): Promise<void> {
-  const { exchange, drive, path } = context;
-  const wanted = parseSyncCollection(root);
+  const { exchange, request, drive, path } = context;
+  const wanted = parseSyncCollection(root, depthOf(request.headers, ['0', '1', 'infinity'], '0'));
   const files = presentFiles(drive);
   const folder = files.known(path) ?? (await files.stat(path, exchange.signal));
   if (!folder) throw new DavError(404, `${path} does not exist`);
@@ -45,17 +45,23 @@ export async function syncCollection(context: Context, root: XmlElement): Promis
   await answerPage(context, folder, wanted, page, next);
 }
 
-/** Throws `DavError` 400, and 507 for a limit of no rows. */
-function parseSyncCollection(root: XmlElement): SyncRequest {
+/**
+ * A client of earlier drafts gives the level as the depth, alone (RFC 6578 appendix A) or besides. Throws `DavError` 400, and 507
+ * for a limit of no rows.
+ */
+function parseSyncCollection(root: XmlElement, depth: Depth): SyncRequest {
   const [token, level, prop, limit] = ['sync-token', 'sync-level', 'prop', 'limit'].map((name) =>
     davChild(root, name),
   );
-  const levelText = level && textOf(level).trim();
+  const ofDepth = { 0: undefined, 1: '1', infinity: 'infinite' }[depth];
+  const levelText = level ? textOf(level).trim() : ofDepth;
   if (!token || !prop || (levelText !== '1' && levelText !== 'infinite'))
     throw new DavError(
       400,
       'DAV:sync-collection must contain DAV:sync-token, DAV:prop, and DAV:sync-level with 1 or infinite',
     );
+  if (ofDepth !== undefined && ofDepth !== levelText)
+    throw new DavError(400, `Depth must be 0 here; ${depth} contradicts DAV:sync-level ${levelText}`);
   const results = limit && davChild(limit, 'nresults');
   const text = results ? textOf(results).trim() : `${ROWS_MAX}`;
   if (!/^\d+$/.test(text)) throw new DavError(400, 'DAV:nresults must be a number');

@@ -6,7 +6,7 @@ import { DavError } from '../errors.ts';
 import { liveStateOf } from '../properties/live-state.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
 import { unsupportedReport } from '../properties/reports.ts';
-import { entryHere, hrefOf, requestHref } from '../request.ts';
+import { depthOf, entryHere, hrefOf, requestHref } from '../request.ts';
 import { davChild, type XmlElement } from '../xml/xml-element.ts';
 
 /** Maximum length of an answer that is sent at once, in bytes: more than the versions that the service lists. */
@@ -19,6 +19,7 @@ const WHOLE_LENGTH = 1024 * 1024;
 export async function versionTree(context: Context, root: XmlElement): Promise<void> {
   const { exchange, request, drive, path } = context;
   const { historyFolders } = drive;
+  depthOf(request.headers, ['0'], '0');
   if (!historyFolders) throw unsupportedReport('start davgate with --history-folders to see versions here');
   const prop = davChild(root, 'prop');
   const selection = new PropertySelection(
