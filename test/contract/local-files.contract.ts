@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type LocalFile, type LocalFileStore, LocalFileTooLarge } from '../../src/state/local-files.ts';
 import { ROOT } from '../../src/util/path.ts';
+import { aHundredAtOnce } from '../support/a-hundred-at-once.ts';
 import { path } from '../support/paths.ts';
 
 export function localFileAt(at: string, content: Uint8Array): LocalFile {
@@ -104,7 +105,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
     test('forget of 2,500 local files drops all of them and returns their ids', async () => {
       const localFiles = await open();
       const places = Array.from({ length: 2_500 }, (_, index) => `/a/._${index}`);
-      await Promise.all(places.map((at) => put(localFiles, at)));
+      await aHundredAtOnce().addAll(places.map((at) => () => put(localFiles, at)));
       const ids = await localFiles.forget(path('/a'));
       expect([...ids].sort()).toEqual(places.map((at) => `aside:${at}`).sort());
       expect(await localFiles.within(ROOT)).toEqual([]);

@@ -8,6 +8,7 @@ import {
   type Locks,
 } from '../../src/state/locks.ts';
 import { ROOT } from '../../src/util/path.ts';
+import { aHundredAtOnce } from '../support/a-hundred-at-once.ts';
 import { effort, testSeed } from '../support/effort.ts';
 import { expectModel, LOCK_STEPS } from '../support/lock-model.ts';
 import { HOUR_MS, lockOn, NOW_MS, type OwnClock, tokensOf } from '../support/locks.ts';
@@ -206,7 +207,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>, time =
       const taken = Array.from({ length: LOCKS_OF_USER_MAX }, (_, index) =>
         lockOn(`/${index}`, index === 1 ? { expiresMs: NOW_MS + HOUR_MS / 2 } : {}),
       );
-      await Promise.all(taken.map((lock) => locks.create(NOW_MS, lock)));
+      await aHundredAtOnce().addAll(taken.map((lock) => () => locks.create(NOW_MS, lock)));
       expect(await locks.all(NOW_MS)).toHaveLength(LOCKS_OF_USER_MAX);
       expect(await locks.create(NOW_MS, lockOn('/more'))).toEqual({ full: 'user' });
       expect(await locks.create(NOW_MS, lockOn('/other', { principal: 'ann ' }))).toHaveProperty('token');
