@@ -37,8 +37,8 @@ function dav(path: string): string {
 }
 
 /**
- * Runs `kioclient5` and returns what it writes. Without `--overwrite` it first asks whether the target exists, and then has the
- * password no more.
+ * Runs `kioclient5` and returns what it writes. Without `--overwrite` it first asks davgate whether the target exists, and then
+ * does not use the password of the address again.
  */
 async function kio(command: string, ...urls: readonly string[]): Promise<string> {
   const { environment } = session;

@@ -5,6 +5,7 @@ import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { ROOT } from '../../src/util/path.ts';
 import { localFileAt } from '../contract/local-files.contract.ts';
+import { aHundredAtOnce } from '../support/a-hundred-at-once.ts';
 import { path } from '../support/paths.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -44,7 +45,9 @@ test('Redis keeps the newest 64 MiB of the local files of a drive, metadata incl
 
 test('after the limit was lowered, each change in Redis removes at most 1,000 of the oldest local files', async () => {
   const { localFiles } = await open();
-  await Promise.all(Array.from({ length: 1_100 }, (_, number) => put(localFiles, number, 1)));
+  await aHundredAtOnce().addAll(
+    Array.from({ length: 1_100 }, (_, number) => () => put(localFiles, number, 1)),
+  );
   // Each of them counts a good kilobyte.
   const { localFiles: lowered } = await open(11_000);
   await put(lowered, 1_100, 1);

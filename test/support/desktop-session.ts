@@ -34,10 +34,10 @@ export async function startDesktopSession(home: string): Promise<DesktopSession>
   };
 }
 
-/** Ends the processes of a group, if there are any left. */
+/** Kills the processes of a group, if there are any left: on SIGTERM they would still write into their home. */
 function endGroup(id: number | undefined): void {
   try {
-    if (id !== undefined) process.kill(-id);
+    if (id !== undefined) process.kill(-id, 'SIGKILL');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
