@@ -1,7 +1,7 @@
 import {
   foldName,
   join,
-  keyOf,
+  nameOf,
   namesOf,
   type Path,
   PathError,
@@ -18,6 +18,17 @@ interface Named {
   readonly name: string;
   readonly path_lower?: string;
   readonly path_display?: string;
+}
+
+/** The folder of an entry. */
+export interface FolderOfEntry {
+  /** In its true letter case. */
+  readonly path: Path;
+  /**
+   * Names of the folders at the service from there down to the entry, which are parts of its name, in their true letter
+   * case. When absent, the entry's own path tells them.
+   */
+  readonly parts?: readonly string[];
 }
 
 /** An entry of a kind that this client does not know. */
@@ -48,7 +59,7 @@ export class DriveRoot {
 
   /** Returns the path on the wire, where the account's root is `''`. */
   toWire(path: Path): string {
-    const below = namesOf(path).map((name) => this.wireNames.toWire(name));
+    const below = namesOf(path).flatMap((name) => this.wireNames.toWire(name));
     return [...this.#names, ...below].map((name) => `/${name}`).join('');
   }
 
@@ -59,7 +70,12 @@ export class DriveRoot {
     return this.toWire(path);
   }
 
-  file(metadata: FileMetadata, folder?: Path): FileEntry {
+  /** Returns whether an entry is or was a folder at the service that is only a part of names in the drive. */
+  isPart({ '.tag': tag, name }: Metadata): boolean {
+    return tag !== 'file' && isText(name) && this.wireNames.isPart(name);
+  }
+
+  file(metadata: FileMetadata, folder?: FolderOfEntry): FileEntry {
     const { id, rev, size: sizeBytes, content_hash: contentHash } = metadata;
     if (!isText(id) || !isText(rev) || !Number.isSafeInteger(sizeBytes) || sizeBytes < 0)
       throw new TypeError('a file without id, rev or size');
@@ -75,13 +91,13 @@ export class DriveRoot {
     };
   }
 
-  folder(metadata: FolderMetadata, folder?: Path): FolderEntry {
+  folder(metadata: FolderMetadata, folder?: FolderOfEntry): FolderEntry {
     if (!isText(metadata.id)) throw new TypeError('a folder without id');
     return { kind: 'folder', id: metadata.id, ...this.#place(metadata, folder) };
   }
 
-  /** Reads an entry; `folder` is its parent, if known. Throws for a deleted entry too. */
-  entry(metadata: Metadata, folder?: Path): Entry {
+  /** Reads an entry; `folder` is given if known. Throws for a deleted entry too. */
+  entry(metadata: Metadata, folder?: FolderOfEntry): Entry {
     switch (metadata['.tag']) {
       case 'file':
         return this.file(metadata, folder);
@@ -95,7 +111,7 @@ export class DriveRoot {
   }
 
   /** Reads a change. Returns `undefined` outside the drive, and for the drive's root itself. */
-  change(metadata: Metadata, folder?: Path): Change | undefined {
+  change(metadata: Metadata, folder?: FolderOfEntry): Change | undefined {
     const deleted = metadata['.tag'] === 'deleted';
     checkPlace(metadata);
     const path = this.#pathOf(metadata);
@@ -117,12 +133,15 @@ export class DriveRoot {
   linked(metadata: Named): Path | undefined {
     const path = this.#pathOf(metadata);
     if (path === undefined || path === ROOT) return path;
-    const shown = join(parentOf(path), this.wireNames.fromWire(metadata.name));
-    return keyOf(shown) === keyOf(path) ? shown : path;
+    const name = this.#nameOf(metadata);
+    return foldName(name) === foldName(nameOf(path)) ? join(parentOf(path), name) : path;
   }
 
   /** Reads an entry of an unknown kind as a file, so that clients see it. `file` checks that it has all fields of one. */
-  #ofUnknownKind(metadata: FileMetadata & { readonly '.tag': unknown }, folder: Path | undefined): FileEntry {
+  #ofUnknownKind(
+    metadata: FileMetadata & { readonly '.tag': unknown },
+    folder: FolderOfEntry | undefined,
+  ): FileEntry {
     const tag = metadata['.tag'];
     if (!isText(tag)) throw new TypeError('an entry without a kind');
     if (!isText(metadata.rev)) throw new UnknownKind(tag);
@@ -133,22 +152,30 @@ export class DriveRoot {
    * Returns an entry's path and name. The last name and `folder` are in their true letter case; the names above, as the
    * service gives them, may not be (service-api.md §9.1).
    */
-  #place(metadata: Named, folder: Path | undefined): { readonly path: Path; readonly name: string } {
+  #place(metadata: Named, folder: FolderOfEntry | undefined): { readonly path: Path; readonly name: string } {
     checkPlace(metadata);
-    const name = this.wireNames.fromWire(metadata.name.normalize('NFC'));
-    const path = folder === undefined ? this.#pathOf(metadata) : join(folder, name);
+    const name = this.#nameOf(metadata, folder?.parts);
+    const path = folder === undefined ? this.#pathOf(metadata) : join(folder.path, name);
     if (path === undefined) throw new PathError('an entry outside the drive');
     return { path, name };
   }
 
+  #nameOf(metadata: Named, parts: readonly string[] = shownNames(metadata)?.slice(0, -1) ?? []): string {
+    return (this.wireNames.fromWire([...parts, metadata.name]).at(-1) ?? '').normalize('NFC');
+  }
+
   #pathOf(metadata: Named): Path | undefined {
-    const shown = metadata.path_display ?? metadata.path_lower;
-    if (shown === undefined) return undefined;
-    const names = shown.split('/').slice(1);
+    const names = shownNames(metadata);
+    if (names === undefined) return undefined;
     const outside = this.#names.some((name, depth) => foldName(name) !== foldName(names[depth] ?? ''));
     if (outside) return undefined;
-    return pathOf(names.slice(this.#names.length).map((name) => this.wireNames.fromWire(name)));
+    return pathOf(this.wireNames.fromWire(names.slice(this.#names.length)));
   }
+}
+
+/** Returns the names on the path of an entry at the service, where it says them. */
+function shownNames({ path_display, path_lower }: Named): readonly string[] | undefined {
+  return (path_display ?? path_lower)?.split('/').slice(1);
 }
 
 /** Throws for an entry without a name or a path: skipping it would hide a file, and guessing would show a wrong one. */

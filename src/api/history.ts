@@ -36,7 +36,7 @@ export async function revisionsOf(
       const { entries, has_more, is_deleted, server_deleted } = parsed<ListRevisionsResult>(text);
       return {
         // Its own path may be outside the drive by now.
-        files: entries.map((entry) => root.file(entry, parentOf(path))),
+        files: entries.map((entry) => root.file(entry, { path: parentOf(path) })),
         hasMore: has_more === true,
         isDeleted: is_deleted === true,
         ...(server_deleted !== undefined && { deletedMs: timeOf(server_deleted) }),

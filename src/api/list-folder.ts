@@ -11,8 +11,8 @@ import type {
   Metadata,
 } from '../wire/files.ts';
 import type { Client } from './context.ts';
-import { UnknownKind } from './drive-root.ts';
-import { ApiError } from './errors.ts';
+import { type FolderOfEntry, UnknownKind } from './drive-root.ts';
+import { ApiError, isApiFailure } from './errors.ts';
 import { askedWaitMs } from './failure.ts';
 import type { Lane } from './queue.ts';
 import type { Change, Entry, EntryLocation, ListOptions, Page, Remote } from './remote.ts';
@@ -45,11 +45,11 @@ export function listingOf(context: Client): Listing {
   return {
     stat: (path, signal) => statOf(client, path, { signal }),
     locate: (id, signal) => locationOf(client, id, signal),
-    list: (folder, options, signal) => pagesOf(client, folder, options, signal),
+    list: (folder, options, signal) =>
+      pagesOf(client, { path: folder, wirePath: client.root.toWire(folder), parts: [] }, options, signal),
     latestCursor: (signal) => latestCursor(client, signal),
     awaitChange: changeWaiter(client),
-    changesSince: (cursor, signal) =>
-      page(client, 'files/list_folder/continue', { cursor }, { lane: 'metadata', signal }),
+    changesSince: (cursor, signal) => changesSince(client, cursor, signal),
   };
 }
 
@@ -102,6 +102,12 @@ async function locationOf(
   }
 }
 
+/** A folder to list: one of the drive, or one at the service that has parts of names in it. */
+interface ListedFolder extends FolderOfEntry {
+  readonly wirePath: string;
+  readonly parts: readonly string[];
+}
+
 interface ListingClient extends Client {
   /** Unknown kinds of entries that have been logged. */
   readonly loggedKinds: Set<string>;
@@ -110,12 +116,13 @@ interface ListingClient extends Client {
 /** Yields the pages of a listing. An empty page need not be the last: only `has_more` tells. */
 async function* pagesOf(
   client: ListingClient,
-  folder: Path,
+  folder: ListedFolder,
   options: ListOptions,
   signal: AbortSignal | undefined,
 ): AsyncIterable<Page> {
-  const arg = {
-    ...scopeOf(client, folder, options.recursive),
+  const arg: ListFolderArg = {
+    path: folder.wirePath,
+    recursive: options.recursive,
     ...(options.withDeleted && { include_deleted: true }),
     limit: PAGE_ENTRIES,
   };
@@ -129,12 +136,51 @@ async function* pagesOf(
   let next = await page(client, 'files/list_folder', arg, how);
   let stalledPages = isNews(next, seen) ? 0 : 1;
   yield next;
+  yield* longNamesIn(client, folder, next, options, signal);
   while (next.hasMore) {
     next = await page(client, 'files/list_folder/continue', { cursor: next.cursor }, how);
     stalledPages = isNews(next, seen) ? 0 : stalledPages + 1;
     if (stalledPages > STALLED_PAGES_MAX) throw endless('files/list_folder/continue');
     yield next;
+    yield* longNamesIn(client, folder, next, options, signal);
   }
+}
+
+/** Yields the entries with long names: they are in folders that are parts of their names, which is no level in the drive. */
+async function* longNamesIn(
+  client: ListingClient,
+  folder: ListedFolder,
+  { parts }: ReadPage,
+  options: ListOptions,
+  signal: AbortSignal | undefined,
+): AsyncIterable<Page> {
+  if (options.recursive) return;
+  for (const { '.tag': tag, name } of parts) {
+    if (tag === 'deleted') continue;
+    const part = { ...folder, wirePath: `${folder.wirePath}/${name}`, parts: [...folder.parts, name] };
+    try {
+      yield* pagesOf(client, part, options, signal);
+    } catch (error) {
+      // It has just been removed, and with it what it had.
+      if (!isApiFailure(error, 'not-found')) throw error;
+    }
+  }
+}
+
+/**
+ * `list_folder/continue` with the cursor of the drive. The removal of a folder that is a part of names removes all entries
+ * with that part, which it does not name: it counts as missed changes.
+ */
+async function changesSince(
+  client: ListingClient,
+  cursor: string,
+  signal: AbortSignal | undefined,
+): Promise<Page> {
+  const how: PageOptions = { lane: 'metadata', signal };
+  const { parts, ...changes } = await page(client, 'files/list_folder/continue', { cursor }, how);
+  if (parts.some((part) => part['.tag'] === 'deleted'))
+    throw new ApiError('reset', 'files/list_folder/continue: a folder with parts of long names was removed');
+  return changes;
 }
 
 /** Adds the names of a page to `seen`. Returns whether one of them is new. */
@@ -152,9 +198,14 @@ function endless(route: string): ApiError {
 interface PageOptions {
   readonly lane: Lane;
   readonly signal: AbortSignal | undefined;
-  /** The listed folder; absent for the change feed. */
-  readonly folder?: Path;
+  /** Absent for the change feed. */
+  readonly folder?: ListedFolder;
   readonly recursive?: boolean;
+}
+
+interface ReadPage extends Page {
+  /** The folders on the page that are, or were, only parts of names. */
+  readonly parts: readonly Metadata[];
 }
 
 /** Requests one page of a listing or of the change feed. */
@@ -163,13 +214,14 @@ function page(
   route: string,
   arg: ListFolderArg | ListFolderContinueArg,
   { lane, signal, folder, recursive }: PageOptions,
-): Promise<Page> {
+): Promise<ReadPage> {
   // Direct children get the path of the listed folder, in the letter case of the request.
   const parent = recursive ? undefined : folder;
   const change = (metadata: Metadata): Change[] => {
+    if (root.isPart(metadata)) return [];
     try {
       const found = root.change(metadata, parent);
-      return found && !isItself(found, folder) ? [found] : [];
+      return found && !isItself(found, folder?.path) ? [found] : [];
     } catch (error) {
       if (error instanceof UnknownKind) {
         if (!loggedKinds.has(error.tag) && loggedKinds.size < KINDS_LOGGED_MAX)
@@ -193,7 +245,8 @@ function page(
         throw new TypeError('a page without cursor or has_more');
       if (hasMore && 'cursor' in arg && arg.cursor === cursor)
         throw new TypeError('a page whose cursor leads to the same page');
-      return { changes: entries.flatMap(change), cursor, hasMore };
+      const parts = entries.filter((entry) => root.isPart(entry));
+      return { changes: entries.flatMap(change), cursor, hasMore, parts };
     },
   });
 }
@@ -206,7 +259,10 @@ function isItself(change: Change, folder: Path | undefined): boolean {
 /** Requests a cursor for all later changes in the drive. */
 function latestCursor(client: Client, signal: AbortSignal | undefined): Promise<string> {
   return client.caller.call({
-    request: rpcRequest('files/list_folder/get_latest_cursor', scopeOf(client, ROOT, true)),
+    request: rpcRequest('files/list_folder/get_latest_cursor', {
+      path: client.root.toWire(ROOT),
+      recursive: true,
+    }),
     lane: 'metadata',
     signal,
     read: ({ text }) => {
@@ -215,10 +271,6 @@ function latestCursor(client: Client, signal: AbortSignal | undefined): Promise<
       return cursor;
     },
   });
-}
-
-function scopeOf({ root }: Client, folder: Path, recursive: boolean): ListFolderArg {
-  return { path: root.toWire(folder), recursive };
 }
 
 /** Returns the long poll. It goes to its own host, without a token, and waits only for the service's `backoff`. */

@@ -1,15 +1,22 @@
 import { foldName } from '../util/path.ts';
+import { isPart, partsOf, wholeNames } from './long-names.ts';
 
 /** How the names of the drive are written at the service, which does not take all names. */
 export interface WireNames {
-  /** Returns the name at the service. */
-  toWire(name: string): string;
-  /** Returns the name in the drive. */
-  fromWire(name: string): string;
+  /** Returns the name at the service. A name that is too long becomes several, each in the folder that the one before names. */
+  toWire(name: string): readonly string[];
+  /** Returns the names in the drive that the names on a path at the service stand for. Throws `PathError` if there are none. */
+  fromWire(names: readonly string[]): readonly string[];
+  /** Returns whether a name at the service is only a part of names in the drive. */
+  isPart(name: string): boolean;
 }
 
 /** Names are the same in the drive and at the service, which refuses those that it does not take. */
-export const SAME_NAMES: WireNames = { toWire: (name) => name, fromWire: (name) => name };
+export const SAME_NAMES: WireNames = {
+  toWire: (name) => [name],
+  fromWire: (names) => names,
+  isPart: () => false,
+};
 
 /** Marks a substitute that stands for itself. */
 const QUOTE = '\u201b';
@@ -42,25 +49,31 @@ const RESERVED =
 /**
  * Maps every name to one that the service takes, and back. The mapping is one to one, so that every entry can be reached and no
  * two names collide. A character that the service refuses becomes its substitute, as in rclone. A substitute that stands for
- * itself gets a quote before it, and quotes that are already there are doubled. A reserved name gets one more quote.
+ * itself gets a quote before it, and quotes that are already there are doubled. A reserved name gets one more quote. What is
+ * too long then is written in parts.
  */
 export const MAPPED_NAMES: WireNames = {
-  toWire(name) {
-    if (isReserved(name)) return QUOTE + name;
-    return name.replaceAll(IN_DRIVE, (_, quotes: string, refused?: string, substitute?: string) =>
-      refused === undefined
-        ? `${quotes}${quotes}${QUOTE}${substitute}`
-        : `${quotes}${quotes}${SUBSTITUTES.get(refused) ?? BLANK_SUBSTITUTE}`,
-    );
-  },
-  fromWire(name) {
-    if (name.startsWith(QUOTE) && isReserved(name)) return name.slice(1);
-    return name.replaceAll(AT_SERVICE, (_, quotes: string, substitute: string) => {
-      const half = QUOTE.repeat(quotes.length >> 1);
-      return half + (quotes.length % 2 === 0 ? REFUSED.get(substitute) : substitute);
-    });
-  },
+  toWire: (name) => partsOf(substituted(name)),
+  fromWire: (names) => wholeNames(names).map(original),
+  isPart,
 };
+
+function substituted(name: string): string {
+  if (isReserved(name)) return QUOTE + name;
+  return name.replaceAll(IN_DRIVE, (_, quotes: string, refused?: string, substitute?: string) =>
+    refused === undefined
+      ? `${quotes}${quotes}${QUOTE}${substitute}`
+      : `${quotes}${quotes}${SUBSTITUTES.get(refused) ?? BLANK_SUBSTITUTE}`,
+  );
+}
+
+function original(name: string): string {
+  if (name.startsWith(QUOTE) && isReserved(name)) return name.slice(1);
+  return name.replaceAll(AT_SERVICE, (_, quotes: string, substitute: string) => {
+    const half = QUOTE.repeat(quotes.length >> 1);
+    return half + (quotes.length % 2 === 0 ? REFUSED.get(substitute) : substitute);
+  });
+}
 
 /** Folds as the service does: a regular expression that ignores case takes `ſ` for `s`. */
 function isReserved(name: string): boolean {

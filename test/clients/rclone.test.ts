@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
@@ -102,6 +102,18 @@ test(
     expect(await digestTree(back)).toEqual(await digestTree(odd));
   },
 );
+
+test('rclone copies a file whose name is 250 bytes that are not UTF-8, longer than the service takes, and back as it was', async () => {
+  const [long, back] = [join(local.path, 'long'), join(local.path, 'long back')];
+  const name = Buffer.alloc(250, 0xe9);
+  await mkdir(long);
+  await writeFile(Buffer.concat([Buffer.from(`${long}/`), name]), 'text');
+  await rclone.run('copy', long, 'drive:long');
+  await rclone.run('check', '--download', long, 'drive:long');
+  await rclone.run('moveto', 'drive:long', 'drive:long too');
+  await rclone.run('copy', 'drive:long too', back);
+  expect(await readdir(back, { encoding: 'buffer' })).toEqual([name]);
+});
 
 test('rclone copyto within the drive copies a file without a download', shows('rclone', 'copy'), async () => {
   const { output } = await rclone.run('copyto', '-v', `drive:copied/${4 * MIB} bytes`, 'drive:twin');

@@ -139,7 +139,7 @@ describe('names that are not UTF-8', () => {
 });
 
 describe('with --names strict', () => {
-  test.each(['back\\slash', 'blank ', 'del\x7f', '.dropbox'])(
+  test.each(['back\\slash', 'blank ', 'del\x7f', '.dropbox', 'a'.repeat(256)])(
     'a file named %j is refused with 403 and the precondition name-allowed, and nothing is stored',
     async (name) => {
       const { client } = await startGateway('strict');
@@ -155,17 +155,4 @@ describe('with --names strict', () => {
     expect(await namesIn(client, '/')).toEqual(['back＼slash']);
     expect((await download(service, '/back＼slash')).text).toBe('text');
   });
-});
-
-test('a name that is too long at the service is refused with 403 and the precondition name-allowed before it is acknowledged', async () => {
-  const { client } = await startGateway();
-  const name = '＼'.repeat(200);
-  const finder = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/19.0.0 (x86_64)' };
-  for (const body of ['', 'text']) {
-    const answer = await client.send('PUT', `/${name}`, { headers: finder, body: Buffer.from(body) });
-    expect([answer.status, answer.body.toString()]).toEqual([
-      403,
-      expect.stringContaining('<D:name-allowed/>'),
-    ]);
-  }
 });

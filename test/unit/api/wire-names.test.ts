@@ -3,7 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { MAPPED_NAMES } from '../../../src/api/wire-names.ts';
 import { foldName } from '../../../src/util/path.ts';
 
-const { toWire, fromWire } = MAPPED_NAMES;
+/** Returns the name at the service; with a slash between the parts of a long one. */
+function toWire(name: string): string {
+  return MAPPED_NAMES.toWire(name).join('/');
+}
+
+function fromWire(wire: string): string {
+  return MAPPED_NAMES.fromWire(wire.split('/')).join('/');
+}
 
 /** Characters that mean something in a mapped name, and some that do not. */
 const CHARACTERS = [
