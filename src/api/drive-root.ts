@@ -72,7 +72,14 @@ export class DriveRoot {
 
   /** Returns whether an entry is or was a folder at the service that is only a part of names in the drive. */
   isPart({ '.tag': tag, name }: Metadata): boolean {
-    return tag !== 'file' && isText(name) && this.wireNames.isPart(name);
+    return (tag === 'folder' || tag === 'deleted') && isText(name) && this.wireNames.isPart(name);
+  }
+
+  /** Returns the folder in which entries have names with the part that `metadata` describes; `undefined` outside the drive. */
+  folderOfPart(metadata: Metadata): Path | undefined {
+    checkPlace(metadata);
+    const above = shownNames(metadata)?.slice(0, -1);
+    return above && this.#pathOfNames(above.slice(0, above.length - this.#partsAbove(metadata).length));
   }
 
   file(metadata: FileMetadata, folder?: FolderOfEntry): FileEntry {
@@ -119,14 +126,19 @@ export class DriveRoot {
     return deleted ? { kind: 'deleted', path } : { kind: 'put', entry: this.entry(metadata, folder) };
   }
 
-  /** Returns where an entry of any kind is; `undefined` for a deleted one. */
+  /** Returns where an entry of any kind is; `undefined` for a deleted one, `outside` also where no path can name it. */
   locationOf(metadata: Metadata): EntryLocation | undefined {
     if (metadata['.tag'] === 'deleted') return undefined;
     // The entry is in a shared folder that the account has not mounted.
     if (isText(metadata.name) && (metadata.path_display ?? metadata.path_lower) === undefined)
       return 'outside';
     checkPlace(metadata);
-    return this.#pathOf(metadata) ?? 'outside';
+    try {
+      return this.#pathOf(metadata) ?? 'outside';
+    } catch (error) {
+      if (error instanceof PathError) return 'outside';
+      throw error;
+    }
   }
 
   /** Returns where the entry of a link is; `undefined` outside the drive, and where the service does not say. */
@@ -149,8 +161,8 @@ export class DriveRoot {
   }
 
   /**
-   * Returns an entry's path and name. The last name and `folder` are in their true letter case; the names above, as the
-   * service gives them, may not be (service-api.md §9.1).
+   * Returns an entry's path and name. The last name at the service and `folder` are in their true letter case; the names
+   * above, as the service gives them, may not be (service-api.md §9.1).
    */
   #place(metadata: Named, folder: FolderOfEntry | undefined): { readonly path: Path; readonly name: string } {
     checkPlace(metadata);
@@ -160,13 +172,21 @@ export class DriveRoot {
     return { path, name };
   }
 
-  #nameOf(metadata: Named, parts: readonly string[] = shownNames(metadata)?.slice(0, -1) ?? []): string {
+  #nameOf(metadata: Named, parts = this.#partsAbove(metadata)): string {
     return (this.wireNames.fromWire([...parts, metadata.name]).at(-1) ?? '').normalize('NFC');
+  }
+
+  #partsAbove(metadata: Named): readonly string[] {
+    const above = shownNames(metadata)?.slice(0, -1) ?? [];
+    return above.slice(above.findLastIndex((name) => !this.wireNames.isPart(name)) + 1);
   }
 
   #pathOf(metadata: Named): Path | undefined {
     const names = shownNames(metadata);
-    if (names === undefined) return undefined;
+    return names && this.#pathOfNames(names);
+  }
+
+  #pathOfNames(names: readonly string[]): Path | undefined {
     const outside = this.#names.some((name, depth) => foldName(name) !== foldName(names[depth] ?? ''));
     if (outside) return undefined;
     return pathOf(this.wireNames.fromWire(names.slice(this.#names.length)));

@@ -1,8 +1,8 @@
-import { type Path, parentOf } from '../util/path.ts';
+import { type Path, PathError, parentOf } from '../util/path.ts';
 import type { FileMetadata } from '../wire/files.ts';
 import type { ListRevisionsArg, ListRevisionsResult, RestoreArg } from '../wire/revisions.ts';
 import type { Client } from './context.ts';
-import { timeOf } from './drive-root.ts';
+import { type DriveRoot, timeOf } from './drive-root.ts';
 import type { FileEntry, Remote, Revisions, RevisionsOptions } from './remote.ts';
 import { parsed, rpcRequest } from './request.ts';
 import type { Trouble } from './retry.ts';
@@ -35,8 +35,7 @@ export async function revisionsOf(
     read({ text }): Revisions {
       const { entries, has_more, is_deleted, server_deleted } = parsed<ListRevisionsResult>(text);
       return {
-        // Its own path may be outside the drive by now.
-        files: entries.map((entry) => root.file(entry, { path: parentOf(path) })),
+        files: entries.map((entry) => revisionOf(root, entry, parentOf(path))),
         hasMore: has_more === true,
         isDeleted: is_deleted === true,
         ...(server_deleted !== undefined && { deletedMs: timeOf(server_deleted) }),
@@ -44,6 +43,16 @@ export async function revisionsOf(
     },
     ...how,
   });
+}
+
+/** Reads a revision. The file may be outside the drive by now, or where no path can name it. */
+function revisionOf(root: DriveRoot, entry: FileMetadata, folder: Path): FileEntry {
+  try {
+    return root.file(entry, { path: folder });
+  } catch (error) {
+    if (!(error instanceof PathError)) throw error;
+    return root.file(entry, { path: folder, parts: [] });
+  }
 }
 
 /** After a lost answer the call is repeated: at worst the same content becomes current twice. */

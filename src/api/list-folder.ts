@@ -1,5 +1,5 @@
 import { type Instant, instantIn, LONG_AGO, remainingMs } from '../util/clock.ts';
-import { keyOf, type Path, PathError, ROOT } from '../util/path.ts';
+import { keyOf, type Path, PathError, parentOf, ROOT } from '../util/path.ts';
 import type {
   GetMetadataArg,
   ListFolderArg,
@@ -15,7 +15,7 @@ import { type FolderOfEntry, UnknownKind } from './drive-root.ts';
 import { ApiError, isApiFailure } from './errors.ts';
 import { askedWaitMs } from './failure.ts';
 import type { Lane } from './queue.ts';
-import type { Change, Entry, EntryLocation, ListOptions, Page, Remote } from './remote.ts';
+import type { Change, Entry, EntryLocation, FeedChange, ListOptions, Page, Remote } from './remote.ts';
 import { parsed, rpcRequest } from './request.ts';
 import type { Trouble } from './retry.ts';
 
@@ -32,6 +32,9 @@ export type Listing = Pick<
   Remote,
   'stat' | 'locate' | 'list' | 'latestCursor' | 'awaitChange' | 'changesSince'
 >;
+
+/** Maximum number of folders with parts of long names that are listed at the same time. */
+const PARTS_AT_ONCE = 8;
 
 /** Maximum number of consecutive pages of a listing without a new name. More show that the service loops. */
 const STALLED_PAGES_MAX = 100;
@@ -120,74 +123,107 @@ async function* pagesOf(
   options: ListOptions,
   signal: AbortSignal | undefined,
 ): AsyncIterable<Page> {
+  const { recursive, withDeleted, ahead } = options;
   const arg: ListFolderArg = {
     path: folder.wirePath,
-    recursive: options.recursive,
-    ...(options.withDeleted && { include_deleted: true }),
+    recursive,
+    ...(withDeleted && { include_deleted: true }),
     limit: PAGE_ENTRIES,
   };
-  const how: PageOptions = {
-    lane: options.ahead ? 'prefetch' : 'metadata',
-    signal,
-    folder,
-    recursive: options.recursive,
+  /** The kinds of the folders in it that are parts of names, by name. */
+  const parts = new Map<string, Metadata['.tag']>();
+  const change = (metadata: Metadata): Change | undefined => {
+    if (client.root.isPart(metadata)) {
+      parts.set(metadata.name, metadata['.tag']);
+      return undefined;
+    }
+    // Direct children get the path of the listed folder, in the letter case of the request.
+    const found = client.root.change(metadata, recursive ? undefined : folder);
+    return found && !isItself(found, folder.path) ? found : undefined;
   };
+  const how: PageOptions<Change> = { lane: ahead ? 'prefetch' : 'metadata', signal, change };
   const seen = new Set<string>();
+  let known = 0;
+  let stalledPages = 0;
   let next = await page(client, 'files/list_folder', arg, how);
-  let stalledPages = isNews(next, seen) ? 0 : 1;
-  yield next;
-  yield* longNamesIn(client, folder, next, options, signal);
-  while (next.hasMore) {
-    next = await page(client, 'files/list_folder/continue', { cursor: next.cursor }, how);
-    stalledPages = isNews(next, seen) ? 0 : stalledPages + 1;
+  for (;;) {
+    addNames(next, seen);
+    const isNews = seen.size + parts.size > known;
+    known = seen.size + parts.size;
+    stalledPages = isNews ? 0 : stalledPages + 1;
     if (stalledPages > STALLED_PAGES_MAX) throw endless('files/list_folder/continue');
     yield next;
-    yield* longNamesIn(client, folder, next, options, signal);
+    if (!next.hasMore) break;
+    next = await page(client, 'files/list_folder/continue', { cursor: next.cursor }, how);
   }
-}
-
-/** Yields the entries with long names: they are in folders that are parts of their names, which is no level in the drive. */
-async function* longNamesIn(
-  client: ListingClient,
-  folder: ListedFolder,
-  { parts }: ReadPage,
-  options: ListOptions,
-  signal: AbortSignal | undefined,
-): AsyncIterable<Page> {
-  if (options.recursive) return;
-  for (const { '.tag': tag, name } of parts) {
-    if (tag === 'deleted') continue;
-    const part = { ...folder, wirePath: `${folder.wirePath}/${name}`, parts: [...folder.parts, name] };
-    try {
-      yield* pagesOf(client, part, options, signal);
-    } catch (error) {
-      // It has just been removed, and with it what it had.
-      if (!isApiFailure(error, 'not-found')) throw error;
-    }
-  }
+  if (!recursive) yield* longNamesIn(client, folder, parts, options, signal);
 }
 
 /**
- * `list_folder/continue` with the cursor of the drive. The removal of a folder that is a part of names removes all entries
- * with that part, which it does not name: it counts as missed changes.
+ * Yields the members of a folder with long names: at the service they are in its folders `parts`, which are no level in the
+ * drive.
  */
-async function changesSince(
+async function* longNamesIn(
+  client: ListingClient,
+  folder: ListedFolder,
+  parts: ReadonlyMap<string, Metadata['.tag']>,
+  options: ListOptions,
+  signal: AbortSignal | undefined,
+): AsyncIterable<Page> {
+  const names = [...parts.keys()].filter((name) => parts.get(name) === 'folder');
+  for (let at = 0; at < names.length; at += PARTS_AT_ONCE) {
+    const listed = names
+      .slice(at, at + PARTS_AT_ONCE)
+      .map((name) => ({ ...folder, wirePath: `${folder.wirePath}/${name}`, parts: [...folder.parts, name] }))
+      .map((part) => allPagesOf(client, part, options, signal));
+    yield* (await Promise.all(listed)).flat();
+  }
+  // What was in a part that was deleted is in a listing of everything below only.
+  if (names.length === parts.size) return;
+  for await (const each of pagesOf(client, folder, { ...options, recursive: true }, signal)) {
+    const isIn = (change: Change) => change.kind === 'deleted' && isMember(change.path, folder.path);
+    yield { ...each, changes: each.changes.filter(isIn) };
+  }
+}
+
+async function allPagesOf(
+  client: ListingClient,
+  folder: ListedFolder,
+  options: ListOptions,
+  signal: AbortSignal | undefined,
+): Promise<readonly Page[]> {
+  const pages: Page[] = [];
+  try {
+    for await (const each of pagesOf(client, folder, options, signal)) pages.push(each);
+  } catch (error) {
+    // It has just been removed, and with it what was in it.
+    if (!isApiFailure(error, 'not-found', 'not-folder')) throw error;
+  }
+  return pages;
+}
+
+function isMember(path: Path, folder: Path): boolean {
+  return keyOf(parentOf(path)) === keyOf(folder);
+}
+
+/** `list_folder/continue` with a cursor of the whole drive. */
+function changesSince(
   client: ListingClient,
   cursor: string,
   signal: AbortSignal | undefined,
-): Promise<Page> {
-  const how: PageOptions = { lane: 'metadata', signal };
-  const { parts, ...changes } = await page(client, 'files/list_folder/continue', { cursor }, how);
-  if (parts.some((part) => part['.tag'] === 'deleted'))
-    throw new ApiError('reset', 'files/list_folder/continue: a folder with parts of long names was removed');
-  return changes;
+): Promise<Page<FeedChange>> {
+  const { root } = client;
+  const change = (metadata: Metadata): FeedChange | undefined => {
+    if (!root.isPart(metadata)) return root.change(metadata);
+    const path = metadata['.tag'] === 'deleted' ? root.folderOfPart(metadata) : undefined;
+    // All entries whose names begin with it were removed.
+    return path && { kind: 'unknown-below', path };
+  };
+  return page(client, 'files/list_folder/continue', { cursor }, { lane: 'metadata', signal, change });
 }
 
-/** Adds the names of a page to `seen`. Returns whether one of them is new. */
-function isNews({ changes }: Page, seen: Set<string>): boolean {
-  const before = seen.size;
+function addNames({ changes }: Page, seen: Set<string>): void {
   for (const change of changes) seen.add(keyOf(change.kind === 'put' ? change.entry.path : change.path));
-  return seen.size > before;
 }
 
 function endless(route: string): ApiError {
@@ -195,33 +231,24 @@ function endless(route: string): ApiError {
   return new ApiError('unavailable', message);
 }
 
-interface PageOptions {
+interface PageOptions<C extends FeedChange> {
   readonly lane: Lane;
   readonly signal: AbortSignal | undefined;
-  /** Absent for the change feed. */
-  readonly folder?: ListedFolder;
-  readonly recursive?: boolean;
-}
-
-interface ReadPage extends Page {
-  /** The folders on the page that are, or were, only parts of names. */
-  readonly parts: readonly Metadata[];
+  /** Reads an entry of the page; returns `undefined` for one that is left out. */
+  readonly change: (metadata: Metadata) => C | undefined;
 }
 
 /** Requests one page of a listing or of the change feed. */
-function page(
-  { caller, root, log, loggedKinds }: ListingClient,
+function page<C extends FeedChange>(
+  { caller, log, loggedKinds }: ListingClient,
   route: string,
   arg: ListFolderArg | ListFolderContinueArg,
-  { lane, signal, folder, recursive }: PageOptions,
-): Promise<ReadPage> {
-  // Direct children get the path of the listed folder, in the letter case of the request.
-  const parent = recursive ? undefined : folder;
-  const change = (metadata: Metadata): Change[] => {
-    if (root.isPart(metadata)) return [];
+  { lane, signal, change }: PageOptions<C>,
+): Promise<Page<C>> {
+  const changesOf = (metadata: Metadata): C[] => {
     try {
-      const found = root.change(metadata, parent);
-      return found && !isItself(found, folder?.path) ? [found] : [];
+      const found = change(metadata);
+      return found ? [found] : [];
     } catch (error) {
       if (error instanceof UnknownKind) {
         if (!loggedKinds.has(error.tag) && loggedKinds.size < KINDS_LOGGED_MAX)
@@ -245,15 +272,14 @@ function page(
         throw new TypeError('a page without cursor or has_more');
       if (hasMore && 'cursor' in arg && arg.cursor === cursor)
         throw new TypeError('a page whose cursor leads to the same page');
-      const parts = entries.filter((entry) => root.isPart(entry));
-      return { changes: entries.flatMap(change), cursor, hasMore, parts };
+      return { changes: entries.flatMap(changesOf), cursor, hasMore };
     },
   });
 }
 
 /** Whether a change describes the listed folder itself, as in a recursive listing. */
-function isItself(change: Change, folder: Path | undefined): boolean {
-  return folder !== undefined && change.kind === 'put' && keyOf(change.entry.path) === keyOf(folder);
+function isItself(change: Change, folder: Path): boolean {
+  return change.kind === 'put' && keyOf(change.entry.path) === keyOf(folder);
 }
 
 /** Requests a cursor for all later changes in the drive. */

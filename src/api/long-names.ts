@@ -1,6 +1,6 @@
 import { foldName, PathError } from '../util/path.ts';
 
-/** Maximum length of a name at the service, in UTF-16 units. */
+/** Maximum length of a name at the service, in UTF-16 units (service-api.md §9.1). */
 const LENGTH_MAX = 255;
 
 /** Maximum length of a part of a name, decomposed, without its marks: with them it is a name that the service takes. */
@@ -34,6 +34,7 @@ const QUOTED_MARK = /(?<!\u201b)\u201b*\u2417$/;
  */
 export function partsOf(name: string): readonly string[] {
   const quoted = withQuote(name);
+  // Folded, because few letters are shorter in lower case: both cases are one name, cut or not.
   if (quoted.length <= LENGTH_MAX || foldName(quoted).length <= LENGTH_MAX) return [quoted];
   const parts = [''];
   let lengthOfLast = 0;
@@ -51,7 +52,7 @@ export function partsOf(name: string): readonly string[] {
   return parts;
 }
 
-/** Returns whether a name at the service is only a part of names. Then it is a folder, unless another program made it. */
+/** Returns whether a name at the service is only a part of names. davgate gives such names to folders only. */
 export function isPart(name: string): boolean {
   return mayBePart(name) && partIn(name) !== undefined;
 }

@@ -46,8 +46,11 @@ export type Change =
   | { readonly kind: 'put'; readonly entry: Entry }
   | { readonly kind: 'deleted'; readonly path: Path };
 
-export interface Page {
-  readonly changes: readonly Change[];
+/** One step of the change feed. `unknown-below`: what is below the folder at `path` may be something else now. */
+export type FeedChange = Change | { readonly kind: 'unknown-below'; readonly path: Path };
+
+export interface Page<C extends FeedChange = Change> {
+  readonly changes: readonly C[];
   /** Position to continue from: first the rest of the listing, then later changes. */
   readonly cursor: string;
   readonly hasMore: boolean;
@@ -175,7 +178,7 @@ export interface Remote {
   /** `list_folder/longpoll`: resolves with `true` when something changed, with `false` after about `timeoutMs`. */
   awaitChange(cursor: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
   /** `list_folder/continue`: the changes since `cursor`. Throws `reset` when the cursor is no longer valid. */
-  changesSince(cursor: string, signal?: AbortSignal): Promise<Page>;
+  changesSince(cursor: string, signal?: AbortSignal): Promise<Page<FeedChange>>;
   /**
    * `download` of exactly the revision in `file`, or of a range of it. Throws `not-found` when that revision
    * is gone. The bytes end early only by throwing: an `ApiError` with `details.cut` when the connection was

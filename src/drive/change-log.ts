@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { isApiFailure } from '../api/errors.ts';
-import type { Change, Page, Remote } from '../api/remote.ts';
-import { isWithin, keyOf, type Path } from '../util/path.ts';
+import type { Change, FeedChange, Page, Remote } from '../api/remote.ts';
+import { isWithin, keyOf, type Path, parentKeyOf, ROOT } from '../util/path.ts';
 import type { ChangeFeed } from './cache/change-feed.ts';
 import type { MetadataCache } from './cache/metadata-cache.ts';
 import { fileErrorOf } from './errors.ts';
@@ -45,7 +45,7 @@ export function createChangeLog(deps: ChangeLogDeps): ChangeLog {
 
   const isShown = (path: Path) => !isWithinWaiting(path) && !localFiles.owns(path);
 
-  const pageAfter = async (cursor: string, signal: AbortSignal): Promise<Page | undefined> => {
+  const pageAfter = async (cursor: string, signal: AbortSignal): Promise<Page<FeedChange> | undefined> => {
     try {
       return await remote.changesSince(cursor, signal);
     } catch (error) {
@@ -109,7 +109,7 @@ export function createChangeLog(deps: ChangeLogDeps): ChangeLog {
 class ChangedPaths {
   readonly #changed = new Map<string, Path>();
   readonly #deleted = new Set<string>();
-  /** Whether the folder itself was deleted or replaced, whatever is there now: what it contained is unknown. */
+  /** Whether it is unknown what the folder contained: it was deleted or replaced, whatever is there now, or no report says. */
   hasLostFolder = false;
 
   constructor(
@@ -121,7 +121,12 @@ class ChangedPaths {
     return this.#changed.size;
   }
 
-  add(change: Change): void {
+  add(change: FeedChange): void {
+    if (change.kind === 'unknown-below') this.#addUnknown(change.path);
+    else this.#addChange(change);
+  }
+
+  #addChange(change: Change): void {
     const path = change.kind === 'put' ? change.entry.path : change.path;
     const leavesNothing = change.kind === 'deleted' || change.entry.kind === 'file';
     if (leavesNothing && isWithin(this.folder, path)) this.hasLostFolder = true;
@@ -129,6 +134,17 @@ class ChangedPaths {
     const key = keyOf(path);
     this.#changed.set(key, path);
     if (change.kind === 'deleted') this.#deleted.add(key);
+  }
+
+  /** What was in `folder` matters unless it was deleted, which has been reported. */
+  #addUnknown(folder: Path): void {
+    const isConcerned = isWithin(folder, this.folder) || isWithin(this.folder, folder);
+    if (isConcerned && !this.#isDeleted(keyOf(folder))) this.hasLostFolder = true;
+  }
+
+  #isDeleted(key: string): boolean {
+    if (this.#deleted.has(key)) return true;
+    return key !== ROOT && this.#isDeleted(parentKeyOf(key));
   }
 
   all(): Pick<LoggedChanges, 'changed' | 'deleted'> {

@@ -78,7 +78,7 @@ export function isWithinWaiting(path: Path): boolean {
 
 /**
  * Returns whether the service may refuse the name of `path` (service-api.md §9.1), also because its form there is longer
- * (`api/wire-names.ts`). Then a write waits for the service before it is acknowledged.
+ * (`api/wire-names.ts`), or cannot be cut (`api/long-names.ts`). Then a write waits for the service before it is acknowledged.
  */
 export function isDoubtful(path: Path): boolean {
   const name = nameOf(path);

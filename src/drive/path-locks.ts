@@ -1,4 +1,4 @@
-import type { AroundCommit, Change, Remote } from '../api/remote.ts';
+import type { AroundCommit, FeedChange, Remote } from '../api/remote.ts';
 import { isKeyWithin, keyOf, type Path } from '../util/path.ts';
 
 /** Running work at some paths. */
@@ -47,7 +47,7 @@ export class PathLocks {
 export function guardRemote(
   remote: Remote,
   locks: PathLocks,
-  look: (changes: readonly Change[]) => void,
+  look: (changes: readonly FeedChange[]) => void,
 ): Remote {
   const shared = <T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> => locks.shared(paths, work);
   async function* list(...[folder, options, signal]: Parameters<Remote['list']>) {

@@ -34,6 +34,29 @@ function userOf({ url }: TestGateway) {
   return driveUser(() => client);
 }
 
+type User = ReturnType<typeof userOf>;
+
+function report({ send }: User, token: string) {
+  const asked = `<D:sync-token>${token}</D:sync-token><D:sync-level>infinite</D:sync-level><D:prop/>`;
+  return send('REPORT', '/', {
+    body: `<D:sync-collection xmlns:D="DAV:">${asked}</D:sync-collection>`,
+  });
+}
+
+/** Returns the paths that a client with `token` is told of, and its next token. */
+async function changesOf(
+  user: User,
+  token: string,
+): Promise<{ readonly token: string; readonly paths: readonly string[] }> {
+  const { status, text } = await report(user, token);
+  expect(status).toBe(207);
+  const next = /<D:sync-token>([^<]+)/.exec(text)?.[1] ?? '';
+  const paths = [...text.matchAll(/<D:href>([^<]*)/g)].map(([, href]) => decodeURI(href ?? ''));
+  if (!text.includes(' 507 ')) return { token: next, paths };
+  const rest = await changesOf(user, next);
+  return { token: rest.token, paths: [...paths.filter((path) => path !== '/'), ...rest.paths] };
+}
+
 async function namesAtService(path: string): Promise<readonly string[]> {
   const { json } = await rpc(service, 'files/list_folder', { path });
   return (json as { entries: readonly { name: string }[] }).entries.map(({ name }) => name).sort();
@@ -120,6 +143,20 @@ describe('a name that is longer than the service takes', () => {
   });
 });
 
+test('a file with a long name is in the trash of its folder, also when that was deleted and made again', async () => {
+  const { put, folder, send, remove, namesIn, copy, textOf } = userOf(
+    await startGateway({ hasHistoryFolders: true }),
+  );
+  await folder('/docs');
+  for (const name of [LONG, LONGEST, 'short']) await put(`/docs/${name}`, name);
+  await remove('/docs/');
+  await folder('/docs');
+  expect([...(await namesIn('/.trash/docs/'))].sort()).toEqual([LONG, LONGEST, 'short'].sort());
+  expect((await copy(`/.trash/docs/${LONGEST}`, `/docs/${LONGEST}`)).status).toBe(201);
+  expect(await textOf(`/docs/${LONGEST}`)).toBe(LONGEST);
+  expect((await send('PROPFIND', `/docs/${LONG}`)).status).toBe(404);
+});
+
 describe('folders with parts of long names', () => {
   test('have all parts but the last, and are not shown in the drive', async () => {
     const { put, send, namesIn } = userOf(gateway);
@@ -133,22 +170,58 @@ describe('folders with parts of long names', () => {
     expect(await userOf(await startGateway()).namesIn('/')).toEqual(['short']);
   });
 
-  test('that are removed with their folder leave what was cached', async () => {
-    const { put, folder, send, namesIn } = userOf(gateway);
-    await folder('/docs', '/kept');
+  test('that come back where they were deleted or moved away spoil neither the change feed nor the tokens of clients', async () => {
+    const user = userOf(gateway);
+    const { put, folder, send, namesIn } = user;
+    const changedSince = (token: string) => changesOf(user, token);
+    const move = (from: string, to: string) => send('MOVE', from, { headers: { destination: to } });
+    await folder('/docs');
     await put(`/docs/${LONG}`, 'text');
+    const { token } = await changedSince('');
     expect((await send('DELETE', '/docs/')).status).toBe(204);
-    await store(service, '/kept/later', 'text');
-    await eventually(async () => expect(await namesIn('/kept/')).toEqual(['later']));
+    await folder('/docs');
+    await put(`/docs/${OTHER}`, 'text');
+    const again = await changedSince(token);
+    expect(again.paths).toEqual(['/docs', '/docs/', `/docs/${OTHER}`]);
+    expect((await move('/docs/', '/away/')).status).toBe(201);
+    expect((await move('/away/', '/docs/')).status).toBe(201);
+    expect((await move('/docs/', '/DOCS/')).status).toBe(204);
+    expect((await changedSince(again.token)).paths).toContain(`/DOCS/${OTHER}`);
+    expect(await namesIn('/docs/')).toEqual([OTHER]);
+    await store(service, '/later', 'text');
+    await eventually(async () => expect(await namesIn('/')).toContain('later'));
     expect(gateway.warnings).toEqual([]);
   });
 
   test('take all their files along when another program removes them: none is listed a moment later', async () => {
-    const { put, namesIn } = userOf(gateway);
-    for (const name of [IN_PART, `${IN_PART}a`, 'b'.repeat(300)]) await put(`/${name}`, 'text');
-    expect(await namesIn('/')).toHaveLength(3);
-    await rpc(service, 'files/delete_v2', { path: `/${PART}` });
-    await eventually(async () => expect(await namesIn('/')).toEqual(['b'.repeat(300)]));
+    const user = userOf(gateway);
+    const { put, folder, namesIn } = user;
+    const names = [IN_PART, `${IN_PART}a`, 'b'.repeat(300)];
+    await folder('/docs');
+    for (const name of names) for (const at of ['', '/docs']) await put(`${at}/${name}`, 'text');
+    expect(await namesIn('/')).toHaveLength(4);
+    expect(await namesIn('/docs/')).toHaveLength(3);
+    const { token } = await changesOf(user, '');
+    for (const at of ['', '/docs']) await rpc(service, 'files/delete_v2', { path: `${at}/${PART}` });
+    await eventually(async () => expect(await namesIn('/docs/')).toEqual(['b'.repeat(300)]));
+    await eventually(async () =>
+      expect([...(await namesIn('/'))].sort()).toEqual(['b'.repeat(300), 'docs/']),
+    );
+    expect(gateway.warnings).toEqual([]);
+    const refused = await report(user, token);
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('<D:valid-sync-token/>')]);
+  });
+
+  test('are listed however many there are', async () => {
+    const { put, folder, namesIn } = userOf(gateway);
+    const names = Array.from({ length: 30 }, (_, at) =>
+      `${String(at).repeat(150)} and ${'more '.repeat(30)}`.trim(),
+    );
+    await folder('/docs');
+    for (const name of [...names, 'short']) await put(`/docs/${name}`, 'text');
+    const there = userOf(await startGateway());
+    expect([...(await there.namesIn('/docs/'))].sort()).toEqual([...names, 'short'].sort());
+    expect([...(await namesIn('/docs/'))].sort()).toEqual([...names, 'short'].sort());
   });
 
   test('show files that another gateway has put there, and skip what is no part of a name, with a warning', async () => {
@@ -161,6 +234,14 @@ describe('folders with parts of long names', () => {
     expect(await userOf(later).namesIn('/')).toEqual([IN_PART]);
     expect(later.warnings).toMatchObject([{ reason: expect.stringContaining('no part of a name') }]);
   });
+});
+
+test('a name that is as long as a request can be is kept', async () => {
+  const { put, namesIn, textOf } = userOf(gateway);
+  const names = ['n'.repeat(15_000), 'é'.repeat(2_500)];
+  for (const name of names) await put(`/${name}`, name);
+  expect([...(await namesIn('/'))].sort()).toEqual(names);
+  for (const name of names) expect(await textOf(`/${name}`)).toBe(name);
 });
 
 test('a name that cannot be written in parts is refused with 403 and the precondition name-allowed before it is acknowledged', async () => {

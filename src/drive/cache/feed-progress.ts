@@ -1,4 +1,4 @@
-import type { Change, Page } from '../../api/remote.ts';
+import type { FeedChange, Page } from '../../api/remote.ts';
 import type { SharedFeed } from '../../state/change-stream.ts';
 import { linkedSignal } from '../../util/abort.ts';
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
@@ -7,7 +7,7 @@ import { feedEventText, RESET_EVENT_TEXT, type SharedChanges } from './shared-ch
 /** The receiver of the feed's reports. */
 export interface FeedListener {
   /** Applies changes in the service's order. `doubted`: they may be older than davgate's own changes. */
-  apply(changes: readonly Change[], how: { readonly doubted: boolean }): Promise<void>;
+  apply(changes: readonly FeedChange[], how: { readonly doubted: boolean }): Promise<void>;
   /** Called when everything that happened until `reached` has been reported. */
   reached(reached: Instant): void;
   /** Called when changes were missed: nothing cached may be used. */
@@ -26,7 +26,7 @@ export interface FeedProgress {
    */
   report(
     from: string,
-    page: Page,
+    page: Page<FeedChange>,
     how: { readonly doubted: boolean; readonly asked: Instant },
   ): Promise<boolean>;
   /** Called when changes were missed: nothing cached may be used. */
@@ -59,7 +59,7 @@ export class OwnFeedProgress implements FeedProgress {
 
   async report(
     _from: string,
-    page: Page,
+    page: Page<FeedChange>,
     { doubted, asked }: { readonly doubted: boolean; readonly asked: Instant },
   ): Promise<boolean> {
     await this.listener.apply(page.changes, { doubted });
@@ -108,7 +108,7 @@ export class SharedFeedProgress implements FeedProgress {
 
   async report(
     from: string,
-    { changes, cursor, hasMore }: Page,
+    { changes, cursor, hasMore }: Page<FeedChange>,
     { doubted, asked }: { readonly doubted: boolean; readonly asked: Instant },
   ): Promise<boolean> {
     const ageMs = elapsedMs(this.clock, asked);

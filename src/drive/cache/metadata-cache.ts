@@ -1,6 +1,6 @@
 import { isOutage } from '../../api/errors.ts';
-import type { Availability, Change, Entry } from '../../api/remote.ts';
-import { type Clock, elapsedMs, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
+import type { Availability, Entry, FeedChange } from '../../api/remote.ts';
+import type { Instant } from '../../util/clock.ts';
 import type { Meter } from '../../util/meter.ts';
 import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { waitAtMost } from '../../util/wait.ts';
@@ -8,6 +8,7 @@ import type { Announcer } from '../changes.ts';
 import { FileError } from '../errors.ts';
 import type { Listing } from '../files.ts';
 import { Lookups, type LookupsDeps, tooUnsteady } from './lookups.ts';
+import { Outage } from './outage.ts';
 import { Prefetch } from './prefetch.ts';
 import { type Known, LocalChanges, type Ongoing, stateOf } from './recency.ts';
 import type { MadeChange, SharedChanges } from './shared-changes.ts';
@@ -21,9 +22,6 @@ const ATTEMPTS_MAX = 8;
 
 /** How long a request waits for an answer that only confirms the cache, in ms. */
 const REFRESH_MS_MAX = 3_000;
-
-/** How often the service is asked while it is unavailable, in ms. */
-const ASK_EVERY_MS = 5_000;
 
 /** A running change of davgate. Its caller ends it with the outcome at each path. */
 export interface LocalChange {
@@ -264,11 +262,12 @@ export class MetadataCache {
   }
 
   /** Applies reports of the change feed in its order. `doubted`: they may be older than davgate's own changes. */
-  async apply(changes: readonly Change[], { doubted }: { readonly doubted: boolean }): Promise<void> {
+  async apply(changes: readonly FeedChange[], { doubted }: { readonly doubted: boolean }): Promise<void> {
     const puts = changes.flatMap((change) => (change.kind === 'put' ? change.entry : []));
     const shown = (await this.#deps.times.applyTo(puts))[Symbol.iterator]();
     for (const change of changes) {
       if (change.kind === 'deleted') this.#applyOne(change.path, 'absent', doubted);
+      else if (change.kind === 'unknown-below') this.#doubtBelow(change.path);
       else this.#applyOne(change.entry.path, shown.next().value ?? change.entry, doubted);
     }
   }
@@ -336,6 +335,11 @@ export class MetadataCache {
     return made;
   }
 
+  #doubtBelow(path: Path): void {
+    this.#deps.cache.drop(keyOf(path));
+    this.#deps.changes.entry(path, { isTree: true });
+  }
+
   #applyOne(path: Path, reported: Known, doubted: boolean): void {
     const { cache, isHidden } = this.#deps;
     // The root of the drive was deleted or replaced.
@@ -372,27 +376,4 @@ function present(known: Known): Entry | undefined {
 function isOlder(reported: Known, before: Known | undefined): boolean {
   if (reported === 'absent' || before === undefined || before === 'absent') return false;
   return reported.kind === 'file' && before.kind === 'file' && reported.committedMs < before.committedMs;
-}
-
-/** Lets one request call the service every few seconds while it is unavailable; all others use the cache. */
-class Outage {
-  #askAgain = LONG_AGO;
-
-  constructor(
-    private readonly availability: Availability,
-    private readonly clock: Clock,
-  ) {}
-
-  get isOn(): boolean {
-    return this.availability.awaySince !== undefined;
-  }
-
-  /** Returns whether the caller must call the service now. */
-  takeTurn(): boolean {
-    const { awaySince } = this.availability;
-    const isNew = awaySince !== undefined && elapsedMs(this.clock, awaySince) < ASK_EVERY_MS;
-    if (isNew || remainingMs(this.clock, this.#askAgain) > 0) return false;
-    this.#askAgain = instantIn(this.clock, ASK_EVERY_MS);
-    return true;
-  }
 }

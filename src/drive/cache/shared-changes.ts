@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Change, Entry } from '../../api/remote.ts';
+import type { Entry, FeedChange } from '../../api/remote.ts';
 import type { AddedEvent, ChangeStream, StreamEvent, StreamPosition } from '../../state/change-stream.ts';
 import { type Clock, type Instant, instantIn } from '../../util/clock.ts';
 import { largest } from '../../util/extremes.ts';
@@ -36,7 +36,7 @@ type Event =
   /** What the service's change feed has reported. `ageMs`: with it, everything until so long ago has been reported. */
   | {
       readonly kind: 'feed';
-      readonly changes: readonly Change[];
+      readonly changes: readonly FeedChange[];
       readonly isDoubted: boolean;
       readonly ageMs?: number;
     }
@@ -50,7 +50,7 @@ type Event =
 export interface SharedListener {
   /** Applies a change of another gateway. `isCertain`: no other change at the same time makes its outcome doubtful. */
   applyOther(change: MadeChange, how: { readonly isCertain: boolean }): void;
-  apply(changes: readonly Change[], how: { readonly doubted: boolean }): Promise<void>;
+  apply(changes: readonly FeedChange[], how: { readonly doubted: boolean }): Promise<void>;
   /** Stores the time of an entry that a client has set. */
   adorn(entry: Entry): void;
   reached(reached: Instant): void;
@@ -282,7 +282,7 @@ export class SharedChanges {
 
 /** Returns the text of an event with the changes that the service's feed has reported. */
 export function feedEventText(
-  changes: readonly Change[],
+  changes: readonly FeedChange[],
   how: { readonly isDoubted: boolean; readonly ageMs?: number },
 ): string {
   return textOf({ kind: 'feed', changes, ...how });

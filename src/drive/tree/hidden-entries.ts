@@ -1,5 +1,5 @@
 import { ApiError, isApiFailure, isOutage } from '../../api/errors.ts';
-import type { Change } from '../../api/remote.ts';
+import type { FeedChange } from '../../api/remote.ts';
 import type { Replacements } from '../../state/replacements.ts';
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
@@ -43,10 +43,10 @@ export class HiddenEntries {
   constructor(private readonly deps: HiddenEntriesDeps) {}
 
   /** Looks at what the service has listed or reported. */
-  look(changes: readonly Change[]): void {
+  look(changes: readonly FeedChange[]): void {
     for (const change of changes)
       if (change.kind === 'deleted') this.#forgetWithin(change.path);
-      else if (isWaiting(change.entry.name)) this.#add(change.entry.path);
+      else if (change.kind === 'put' && isWaiting(change.entry.name)) this.#add(change.entry.path);
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { FileEntry, Page, Remote } from '../../../src/api/remote.ts';
+import type { FeedChange, FileEntry, Page, Remote } from '../../../src/api/remote.ts';
 import { readAll } from '../../../src/util/byte-source.ts';
 import { contentHashOf } from '../../../src/util/content-hash.ts';
 import { nameOf, ROOT } from '../../../src/util/path.ts';
@@ -166,7 +166,10 @@ export function readingContract(drive: RemoteUnderTest): void {
   });
 }
 
-async function allSince(remote: Remote, since: string): Promise<Pick<Page, 'changes' | 'cursor'>> {
+async function allSince(
+  remote: Remote,
+  since: string,
+): Promise<Pick<Page<FeedChange>, 'changes' | 'cursor'>> {
   let page = await remote.changesSince(since);
   const changes = [...page.changes];
   while (page.hasMore) {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Change } from '../../../src/api/remote.ts';
+import type { Change, FeedChange } from '../../../src/api/remote.ts';
 import { ROOT } from '../../../src/util/path.ts';
 import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
 import {
@@ -38,7 +38,7 @@ async function listed(path: string, recursive = false): Promise<Change[]> {
   for await (const next of scripted.remote.list(at(path), { recursive })) changes.push(...next.changes);
   return changes;
 }
-const pathsOf = (changes: readonly Change[]) =>
+const pathsOf = (changes: readonly FeedChange[]) =>
   changes.map((change) => (change.kind === 'put' ? change.entry.path : change.path));
 
 describe('locate', () => {
@@ -188,6 +188,25 @@ describe('a drive that is a folder of the account', () => {
     scripted.service.on(CONTINUE, page([tagged('deleted', deleted)]));
     expect((await scripted.remote.changesSince('c')).changes).toEqual([{ kind: 'deleted', path: '/' }]);
   });
+
+  test.each([
+    ['the first part', `/Team/In/${'a'.repeat(250)}␗`],
+    ['a later part', `/Team/In/${'a'.repeat(250)}␗/␗${'b'.repeat(250)}␗`],
+  ])(
+    'changesSince reports that what is below a folder is unknown when %s of long names in it was deleted',
+    async (_which, path) => {
+      await reopen('/Team');
+      const deleted = {
+        name: path.slice(path.lastIndexOf('/') + 1),
+        path_lower: path.toLowerCase(),
+        path_display: path,
+      };
+      scripted.service.on(CONTINUE, page([tagged('deleted', deleted)]));
+      expect((await scripted.remote.changesSince('c')).changes).toEqual([
+        { kind: 'unknown-below', path: '/In' },
+      ]);
+    },
+  );
 
   test('a root with ".." is refused', async () => {
     await expect(openScripted({ root: '/a/../b' })).rejects.toThrow('".."');
