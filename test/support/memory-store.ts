@@ -1,4 +1,5 @@
 import { ApiError } from '../../src/api/errors.ts';
+import { partsOf } from '../../src/api/long-names.ts';
 import type {
   Change,
   Entry,
@@ -229,5 +230,5 @@ export class MemoryStore {
 export function mustBeTaken(path: Path): void {
   const name = nameOf(path);
   if (path === ROOT) throw new ApiError('no-permission', 'not the root');
-  if (name.length > 255) throw new ApiError('malformed-path', name);
+  if (partsOf(name).some((part) => part.length > 255)) throw new ApiError('malformed-path', name);
 }

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { FileEntry, Files } from '../../../src/drive/files.ts';
 import { join, ROOT } from '../../../src/util/path.ts';
 import { faultOf } from '../../support/fault-of.ts';
+import { REFUSED_NAME } from '../../support/odd-names.ts';
 import { path } from '../../support/paths.ts';
 import { ABSENT, ANY, body, type FilesUnderTest } from './files-under-test.ts';
 
@@ -67,7 +68,7 @@ export function writingContract(drive: FilesUnderTest): void {
       expect(await faultOf(put(ROOT, 'x'))).toBe('is-a-folder');
       expect(await faultOf(put(path(`${folder}/none/f`), 'x'))).toBe('parent-missing');
       expect(await faultOf(put(path(`${folder}/f/g`), 'x'))).toBe('parent-missing');
-      expect(await faultOf(put(join(folder, 'x'.repeat(256)), 'x'))).toBe('bad-name');
+      expect(await faultOf(put(join(folder, REFUSED_NAME), 'x'))).toBe('bad-name');
       expect(await files.stat(join(folder, 'none'))).toBeUndefined();
     });
 

@@ -4,6 +4,7 @@ import { readAll } from '../../../src/util/byte-source.ts';
 import { contentHashOf } from '../../../src/util/content-hash.ts';
 import { nameOf, ROOT } from '../../../src/util/path.ts';
 import { bodyOf } from '../../support/bytes.ts';
+import { REFUSED_NAME } from '../../support/odd-names.ts';
 import { path } from '../../support/paths.ts';
 import { ABSENT, ANY, bytes, listed, type RemoteUnderTest } from './remote-under-test.ts';
 
@@ -53,18 +54,20 @@ export function readingContract(drive: RemoteUnderTest): void {
       expect(await remote.stat(path('/not/here'))).toBeUndefined();
     });
 
-    test('names that the service does not take are kept, unless they are too long', async () => {
+    test('names that the service does not take are kept, also long ones, unless they cannot be written in parts', async () => {
       const folder = await newFolder();
-      const paths = ['.DS_Store', 'back\\slash', 'blank '].map((name) => path(`${folder}/${name}`));
+      const paths = ['.DS_Store', 'back\\slash', 'blank ', 'x'.repeat(300)].map((name) =>
+        path(`${folder}/${name}`),
+      );
       for (const at of paths) {
         expect(await remote.write(at, bodyOf('x'), ANY)).toMatchObject({ path: at, name: nameOf(at) });
         expect(await remote.stat(at)).toMatchObject({ path: at });
       }
       const shown = (await listed(remote, path(folder), false)).map((entry) => entry.path);
       expect(shown.sort()).toEqual(paths.sort());
-      const long = path(`${folder}/${'x'.repeat(256)}`);
+      const refused = path(`${folder}/${REFUSED_NAME}`);
       const failure = { failure: 'malformed-path' };
-      await expect(remote.write(long, bodyOf('x'), ANY)).rejects.toMatchObject(failure);
+      await expect(remote.write(refused, bodyOf('x'), ANY)).rejects.toMatchObject(failure);
     });
   });
 

@@ -3,6 +3,7 @@ import { type Path, ROOT } from '../../../src/util/path.ts';
 import { property } from '../../contract/properties.contract.ts';
 import { bodyOf, MemoryDrive, turn } from '../../support/memory-drive.ts';
 import { at, MemoryRemote } from '../../support/memory-remote.ts';
+import { REFUSED_NAME } from '../../support/odd-names.ts';
 
 let drive: MemoryDrive;
 let remote: MemoryRemote;
@@ -258,9 +259,9 @@ describe('placeholders', () => {
   });
 
   test('a placeholder with a name the service refuses is refused with bad-name', async () => {
-    const long = at(`/${'x'.repeat(256)}`);
-    await expect(touch(long)).rejects.toMatchObject({ fault: 'bad-name' });
-    await expect(drive.files.keepPlaceholder(long, 0)).rejects.toMatchObject({ fault: 'bad-name' });
+    const refused = at(`/${REFUSED_NAME}`);
+    await expect(touch(refused)).rejects.toMatchObject({ fault: 'bad-name' });
+    await expect(drive.files.keepPlaceholder(refused, 0)).rejects.toMatchObject({ fault: 'bad-name' });
     expect(await drive.names(ROOT)).toEqual([]);
   });
 

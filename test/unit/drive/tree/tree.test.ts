@@ -3,6 +3,7 @@ import { ApiError } from '../../../../src/api/errors.ts';
 import { ROOT } from '../../../../src/util/path.ts';
 import { bodyOf, MemoryDrive, turn } from '../../../support/memory-drive.ts';
 import { at } from '../../../support/memory-remote.ts';
+import { REFUSED_NAME } from '../../../support/odd-names.ts';
 
 let drive: MemoryDrive;
 
@@ -41,17 +42,17 @@ describe('a drive', () => {
     const { files, remote } = drive;
     await drive.write(at('/a.txt'), 'one');
     expect(await drive.names(ROOT)).toEqual(['a.txt']);
-    const tooLong = at(`/${'x'.repeat(256)}`);
+    const refused = at(`/${REFUSED_NAME}`);
     // The service refuses a stat of such a name too.
     const stat = remote.stat.bind(remote);
     remote.stat = async (path, signal) => {
-      if (path === tooLong) throw new ApiError('malformed-path', path);
+      if (path === refused) throw new ApiError('malformed-path', path);
       return stat(path, signal);
     };
-    await expect(drive.write(tooLong, 'two')).rejects.toMatchObject({ fault: 'bad-name' });
-    await expect(files.createFolder(tooLong)).rejects.toMatchObject({ fault: 'bad-name' });
+    await expect(drive.write(refused, 'two')).rejects.toMatchObject({ fault: 'bad-name' });
+    await expect(files.createFolder(refused)).rejects.toMatchObject({ fault: 'bad-name' });
     expect(await drive.names(ROOT)).toEqual(['a.txt']);
-    expect(await files.stat(tooLong)).toBeUndefined();
+    expect(await files.stat(refused)).toBeUndefined();
   });
 
   test('a MOVE onto a file replaces it and puts the old file into the trash', async () => {
