@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkStorage } from '../../src/service/storage/check/storage-check.ts';
 import type { Storage } from '../../src/service/storage/storage.ts';
@@ -6,7 +7,9 @@ import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { bytesOf, HOME, opened, put, refusal } from '../service/storage/opened.ts';
 import { openedShared, postgresTests } from '../service/storage/opened-shared.ts';
 import { startCeph } from '../support/ceph.ts';
+import { atService, copied, newFolder } from '../support/copied-places.ts';
 import { eventually } from '../support/eventually.ts';
+import { answersOf, CONTINUED, continued, cursorsIn, filled } from '../support/filled-service.ts';
 import type { TestObjectStore } from '../support/object-stores.ts';
 import { requestObject } from '../support/signed-s3.ts';
 import { startSwift } from '../support/swift.ts';
@@ -105,5 +108,31 @@ describe.each(STORES)('the storage with its blocks in $name', ({ startStore }) =
     const { address, login } = access();
     const wrong = { address, login: { ...login, secretAccessKey: 'no' } };
     expect(await refusal(opened({ bucket: wrong }))).toMatch('check AWS_SECRET_ACCESS_KEY');
+  });
+
+  // The last one: its blocks stay in the bucket, where others count.
+  test('a service that is copied from a data directory to PostgreSQL and the store, and from there to a data directory, gives the same answers, follows its cursors, and goes on', async () => {
+    const { address, login } = access();
+    const from = { dataDirectory: await newFolder() };
+    const { url: metadata } = await newPlace();
+    const there = { metadata, blocks: { address: { ...address, prefix: 'copied/' }, login } };
+    const back = { dataDirectory: join(await newFolder(), 'new') };
+    const { made, before, changes } = await atService(from, async (service) => {
+      const made = await filled(service);
+      const before = await answersOf(service.url, made);
+      return { made, before, changes: await cursorsIn(service.url, made) };
+    });
+    for (const [source, target] of [
+      [from, there],
+      [there, back],
+    ] as const) {
+      expect(await copied(source, target)).toMatchObject({ blocks: 3, earlierBlocks: 0 });
+      await atService(target, async ({ url }) => {
+        expect(await answersOf(url, made)).toEqual(before);
+        expect(await cursorsIn(url, made)).toEqual(changes);
+      });
+    }
+    for (const place of [there, back])
+      await atService(place, async ({ url }) => expect(await continued(url, made)).toEqual(CONTINUED));
   });
 });
