@@ -34,7 +34,7 @@ const QUOTED_MARK = /(?<!\u201b)\u201b*\u2417$/;
  */
 export function partsOf(name: string): readonly string[] {
   const quoted = withQuote(name);
-  // Folded, because few letters are shorter in lower case: both cases are one name, cut or not.
+  // A few letters are shorter in lower case, and a name must be cut in both cases or in none.
   if (quoted.length <= LENGTH_MAX || foldName(quoted).length <= LENGTH_MAX) return [quoted];
   const parts = [''];
   let lengthOfLast = 0;

@@ -109,7 +109,7 @@ export function createChangeLog(deps: ChangeLogDeps): ChangeLog {
 class ChangedPaths {
   readonly #changed = new Map<string, Path>();
   readonly #deleted = new Set<string>();
-  /** Whether it is unknown what the folder contained: it was deleted or replaced, whatever is there now, or no report says. */
+  /** Whether it is unknown what the folder contained: it was deleted or replaced, or the feed cannot say what was removed. */
   hasLostFolder = false;
 
   constructor(

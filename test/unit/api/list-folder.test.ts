@@ -23,6 +23,9 @@ const file = (path: string, more = {}) => tagged('file', fileMetadata(path, more
 const pathless = ({ path_lower: _, path_display: __, ...metadata }: Record<string, unknown>) => metadata;
 const folder = (path: string) => tagged('folder', folderMetadata(path));
 
+/** The name of a folder that is a part of long names. */
+const PART = `${'a'.repeat(250)}␗`;
+
 let scripted: Scripted;
 const reopen = async (root: string) => {
   await scripted.close();
@@ -49,6 +52,7 @@ describe('locate', () => {
     ['that is the root itself', folder('/team'), '/'],
     ['whose path only shares a prefix with the root', file('/Teams/a'), 'outside'],
     ['without a path, in an unmounted shared folder,', pathless(file('/a')), 'outside'],
+    ['in a folder with parts of long names, without being one,', file(`/Team/${PART}/b`), 'outside'],
     ['that is deleted', tagged('deleted', fileMetadata('/Team/a')), undefined],
   ])(
     'locate of an entry %s returns its path in the drive, "outside" or nothing',
@@ -110,6 +114,24 @@ describe('list', () => {
   ])('list of %s fails', async (_what, answer, failure) => {
     scripted.service.on(LIST, answer);
     await expect(listed('/d')).rejects.toMatchObject({ failure });
+  });
+
+  test.each([
+    ['removed', gone],
+    ['replaced by a file', isFile],
+  ])('list leaves out a folder with parts of long names that is %s meanwhile', async (_what, answer) => {
+    scripted.service.on(LIST, page([folder(`/d/${PART}`), file('/d/a')]), answer);
+    expect(pathsOf(await listed('/d'))).toEqual(['/d/a']);
+    expect(scripted.service.callsOf(LIST)).toHaveLength(2);
+  });
+
+  test('list fails when a folder with parts of long names cannot be read', async () => {
+    const refused = refuse(
+      { '.tag': 'path', path: { '.tag': 'restricted_content' } },
+      'path/restricted_content',
+    );
+    scripted.service.on(LIST, page([folder(`/d/${PART}`), file('/d/a')]), refused);
+    await expect(listed('/d')).rejects.toThrow('restricted_content');
   });
 
   test.each<[string, Answer, string]>([
@@ -190,8 +212,8 @@ describe('a drive that is a folder of the account', () => {
   });
 
   test.each([
-    ['the first part', `/Team/In/${'a'.repeat(250)}␗`],
-    ['a later part', `/Team/In/${'a'.repeat(250)}␗/␗${'b'.repeat(250)}␗`],
+    ['the first part', `/Team/In/${PART}`],
+    ['a later part', `/Team/In/${PART}/␗${'b'.repeat(250)}␗`],
   ])(
     'changesSince reports that what is below a folder is unknown when %s of long names in it was deleted',
     async (_which, path) => {
