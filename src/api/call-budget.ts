@@ -8,7 +8,7 @@ const LEASE_CALLS = 10;
 /** How long they may be used, in ms: as long, a gateway may not know of a pause that another one has announced. */
 const LEASE_MS = 250;
 
-export interface CallBudgetParts {
+export interface CallBudgetDeps {
   readonly shared: SharedBudget;
   readonly access: SharedAccess;
   readonly clock: Clock;
@@ -16,15 +16,15 @@ export interface CallBudgetParts {
 
 /** The part of a gateway in the shared budget of its account. While that is away, calls are not limited by it. */
 export class CallBudget {
-  readonly #parts: CallBudgetParts;
+  readonly #deps: CallBudgetDeps;
   #calls = 0;
   #leasedAt: Instant = LONG_AGO;
   #parallelCommits: ParallelCommits = 'unknown';
   /** The question under way, which all calls wait for. */
   #asking: Promise<number> | undefined;
 
-  constructor(parts: CallBudgetParts) {
-    this.#parts = parts;
+  constructor(deps: CallBudgetDeps) {
+    this.#deps = deps;
   }
 
   /** Takes one call. Returns 0, or, if the account is paused, for how many ms it still is. Never rejects. */
@@ -41,13 +41,13 @@ export class CallBudget {
 
   /** Announces a pause of the account to its other gateways. */
   pause(ms: number): void {
-    const { access, shared } = this.#parts;
+    const { access, shared } = this.#deps;
     void access.answer(() => shared.pause(ms));
   }
 
   /** Announces the early end of a pause. */
   resume(): void {
-    const { access, shared } = this.#parts;
+    const { access, shared } = this.#deps;
     void access.answer(() => shared.resume());
   }
 
@@ -58,26 +58,26 @@ export class CallBudget {
 
   /** Returns whether this gateway shall find out about parallel commits. Never rejects. */
   async chooseTrier(): Promise<boolean> {
-    const { access, shared } = this.#parts;
+    const { access, shared } = this.#deps;
     return (await access.answer(() => shared.chooseTrier())) ?? true;
   }
 
   /** Tells all gateways whether the service accepts parallel commits. */
   learned(outcome: 'accepted' | 'refused'): void {
     this.#parallelCommits = outcome;
-    const { access, shared } = this.#parts;
+    const { access, shared } = this.#deps;
     void access.answer(() => shared.learned(outcome));
   }
 
   #takeLeased(): boolean {
-    if (this.#calls === 0 || elapsedMs(this.#parts.clock, this.#leasedAt) >= LEASE_MS) return false;
+    if (this.#calls === 0 || elapsedMs(this.#deps.clock, this.#leasedAt) >= LEASE_MS) return false;
     this.#calls -= 1;
     return true;
   }
 
   /** Takes the next calls out of the shared budget. Returns how long the account is paused, in ms. */
   async #lease(): Promise<number> {
-    const { access, shared, clock } = this.#parts;
+    const { access, shared, clock } = this.#deps;
     const grant = (await access.answer(() => shared.take(LEASE_CALLS))) ?? this.#grantOfItsOwn;
     const { calls, pausedMs, parallelCommits } = grant;
     this.#calls = calls;

@@ -192,18 +192,32 @@ export class Caller {
     let outcomeUnknown = false;
     for (let number = 1; ; number += 1) {
       const flight = { overlapped: false };
-      const outcome = await this.#try({ ...call, trouble }, signal, send, flight);
+      // Who takes over a commit that yields knows nothing of the tries before.
+      const request: CallRequest = outcomeUnknown ? { ...call.request, yields: false } : call.request;
+      const outcome = await this.#try({ ...call, request, trouble }, signal, send, flight).catch(
+        (error: unknown) => {
+          throw outcomeUnknown && error instanceof ApiError ? error.withOutcome(true) : error;
+        },
+      );
       if (!(outcome instanceof CallFailure)) return outcome.result;
       outcomeUnknown ||= outcome.outcomeUnknown;
       if ((flight.overlapped || turns) && outcome.reason === 'contention') {
         queue.collided();
-        // It collided with a commit of ours or of another gateway, which ends soon: retry at once.
-        if (number <= COLLISIONS_MAX) continue;
+        // The next try waits for the commit of ours or of another gateway that it collided with: retry at once, unless the
+        // service wants others to end first, or an earlier try has to be looked for.
+        const mayGoOn = flight.overlapped || outcome.retryAfterMs === undefined;
+        if (number <= COLLISIONS_MAX && mayGoOn && !outcomeUnknown) continue;
       }
-      const decision = await waitForRetry(this.deps, call, outcome, { number, trouble, signal });
-      const done = await resolved(call.resolve, { failure: outcome, outcomeUnknown, trouble });
-      if (done) return done.result;
-      if (!decision.retry) throw outcome.final(outcomeUnknown, decision.retryAfterMs);
+      const at = { number, trouble, signal };
+      let failure: CallFailure = outcome;
+      let decision = await waitForRetry(this.deps, call, failure, at);
+      const found = await resolved(call.resolve, { failure, outcomeUnknown, number, trouble });
+      if (found && 'result' in found) return found.result;
+      if (found) {
+        failure = found.failure;
+        decision = await waitForRetry(this.deps, call, failure, at);
+      }
+      if (!decision.retry) throw failure.error.withOutcome(outcomeUnknown, decision.retryAfterMs);
     }
   }
 

@@ -70,6 +70,11 @@ export class DriveRoot {
     return this.toWire(path);
   }
 
+  /** Returns the name at the service of the entry itself, without the parts of its name that are folders above it. */
+  ownName(name: string): string | undefined {
+    return this.wireNames.toWire(name).at(-1);
+  }
+
   /** Returns whether an entry is or was a folder at the service that is only a part of names in the drive. */
   isPart({ '.tag': tag, name }: Metadata): boolean {
     return (tag === 'folder' || tag === 'deleted') && isText(name) && this.wireNames.isPart(name);
@@ -93,6 +98,7 @@ export class DriveRoot {
       rev,
       sizeBytes,
       ...(contentHash !== undefined && { contentHash }),
+      ...(metadata.is_downloadable === false && { isDownloadable: false as const }),
       modifiedMs: timeOf(metadata.client_modified),
       committedMs: timeOf(metadata.server_modified),
     };

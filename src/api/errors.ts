@@ -78,6 +78,12 @@ export class ApiError extends Error {
   ) {
     super(message, { cause: details.cause });
   }
+
+  /** Returns the error of a call that may have been carried out, or certainly was not, and how long to make no calls. */
+  withOutcome(isUnknown: boolean, retryAfterMs = this.details.retryAfterMs): ApiError {
+    const asked = retryAfterMs !== undefined && { retryAfterMs };
+    return new ApiError(this.failure, this.message, { ...this.details, isUndone: !isUnknown, ...asked });
+  }
 }
 
 /** How long the service may still carry out a call whose answer was lost, in ms. */

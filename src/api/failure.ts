@@ -37,13 +37,6 @@ export class CallFailure extends Error {
     this.outcomeUnknown = more.outcomeUnknown ?? false;
     if (more.retryAfterMs !== undefined) this.retryAfterMs = more.retryAfterMs;
   }
-
-  /** Returns the error to throw, with whether any try may have been carried out, and how long the service wants no calls. */
-  final(outcomeUnknown: boolean, retryAfterMs: number | undefined): ApiError {
-    const { failure, message, details } = this.error;
-    const asked = retryAfterMs !== undefined && { retryAfterMs };
-    return new ApiError(failure, message, { ...details, isUndone: !outcomeUnknown, ...asked });
-  }
 }
 
 /**

@@ -154,7 +154,7 @@ export class Http {
   #life(request: HttpRequest, signal: AbortSignal): Life {
     const wholeMs = request.wholeAnswerMs ?? 2 * this.#headMs(request);
     const limits = { headMs: Math.min(wholeMs, this.#headMs(request)), wholeMs };
-    const deadline = new AnswerDeadline(this.clock, limits, lateBy);
+    const deadline = new AnswerDeadline(this.clock, limits);
     const { signal: either, release } = linkedSignal(signal, deadline.signal);
     return {
       signal: either,
@@ -271,15 +271,13 @@ class AnswerDeadline {
   #sentAt: Instant;
   #limitMs: number;
 
-  /** `reason` returns the reason of the abort. */
   constructor(
     private readonly clock: Clock,
     private readonly limits: AnswerLimits,
-    reason: (limitMs: number) => Error,
   ) {
     this.#sentAt = clock.instant();
     this.#limitMs = limits.headMs;
-    this.#watch(reason).catch(() => {});
+    this.#watch().catch(() => {});
   }
 
   get signal(): AbortSignal {
@@ -301,9 +299,9 @@ class AnswerDeadline {
     this.#over.abort(OVER);
   }
 
-  async #watch(reason: (limitMs: number) => Error): Promise<void> {
+  async #watch(): Promise<void> {
     for (let leftMs = this.#limitMs; leftMs > 0; leftMs = this.#limitMs - elapsedMs(this.clock, this.#sentAt))
       await this.clock.sleep(leftMs, this.#over.signal);
-    this.#late.abort(reason(this.#limitMs));
+    this.#late.abort(lateBy(this.#limitMs));
   }
 }

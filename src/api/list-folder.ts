@@ -60,7 +60,7 @@ export function listingOf(context: Client): Listing {
 export async function statOf(
   { caller, root }: Client,
   path: Path,
-  more: { readonly signal?: AbortSignal | undefined; readonly trouble?: Trouble } = {},
+  more: LookupOptions = {},
 ): Promise<Entry | undefined> {
   const wirePath = root.toWire(path);
   if (wirePath === '')
@@ -68,39 +68,44 @@ export async function statOf(
       'bad-request',
       'files/get_metadata: the service does not describe the root of an account',
     );
-  const arg: GetMetadataArg = { path: wirePath };
-  try {
-    return await caller.call({
-      request: rpcRequest('files/get_metadata', arg),
-      lane: 'metadata',
-      read: ({ text }) => {
-        const entry = root.entry(parsed<Metadata>(text));
-        // The name of the drive's root is not part of the drive.
-        return path === ROOT ? { ...entry, name: '' } : entry;
-      },
-      ...more,
-    });
-  } catch (error) {
-    if (error instanceof ApiError && error.failure === 'not-found') return undefined;
-    throw error;
-  }
+  return metadataOf(caller, wirePath, more, (metadata) => {
+    const entry = root.entry(metadata);
+    // The name of the drive's root is not part of the drive.
+    return path === ROOT ? { ...entry, name: '' } : entry;
+  });
 }
 
-async function locationOf(
+function locationOf(
   { caller, root }: Client,
   id: string,
   signal: AbortSignal | undefined,
 ): Promise<EntryLocation | undefined> {
-  const arg: GetMetadataArg = { path: id };
+  return metadataOf(caller, id, { signal }, (metadata) => root.locationOf(metadata));
+}
+
+/** How a lookup is called. */
+interface LookupOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly trouble?: Trouble;
+}
+
+/** `get_metadata` of a path on the wire or an id. Returns `undefined` only when the service said that nothing is there. */
+async function metadataOf<T>(
+  caller: Client['caller'],
+  path: string,
+  options: LookupOptions,
+  read: (metadata: Metadata) => T,
+): Promise<T | undefined> {
+  const arg: GetMetadataArg = { path };
   try {
     return await caller.call({
       request: rpcRequest('files/get_metadata', arg),
       lane: 'metadata',
-      read: ({ text }) => root.locationOf(parsed<Metadata>(text)),
-      signal,
+      read: ({ text }) => read(parsed<Metadata>(text)),
+      ...options,
     });
   } catch (error) {
-    if (error instanceof ApiError && error.failure === 'not-found') return undefined;
+    if (isApiFailure(error, 'not-found')) return undefined;
     throw error;
   }
 }

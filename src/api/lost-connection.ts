@@ -1,3 +1,5 @@
+import { errorCodeOf } from '../util/error-code.ts';
+
 /** The connection was lost before the end of the answer. */
 export class LostConnection extends Error {
   override readonly name = 'LostConnection';
@@ -28,7 +30,7 @@ const UNTRUSTED = /CERT|^ERR_TLS|^UNABLE_TO_|^ERR_SSL|SIGNATURE/;
 
 /** Returns the error of a connection that failed with `cause`. */
 export function lostBy(cause: unknown): LostConnection {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const code = errorCodeOf(cause);
   const untrusted = UNTRUSTED.test(code);
   const message = cause instanceof Error ? cause.message || code : String(cause);
   return new LostConnection(message, !untrusted && !NEVER_SENT.has(code), !untrusted, cause);

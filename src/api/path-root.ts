@@ -37,7 +37,8 @@ export class PathRoot {
 
   /** Must be called when the service refused the header. After another root no call is made, so that none goes there. */
   refused(error: ApiError): void {
-    if (this.#refusal || error.details.summary !== 'invalid_root') return;
+    // More tags may follow the first.
+    if (this.#refusal || error.details.summary?.split('/')[0] !== 'invalid_root') return;
     const message = `the account was moved to another root; restart davgate, which then serves the new one or says which writes are pending (${error.message})`;
     this.#refusal = new ApiError('wrong-namespace', message, { ...error.details, isUndone: true });
     this.log.error('the root of the account has changed; no calls are made', { reason: message });

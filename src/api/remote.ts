@@ -16,6 +16,8 @@ export interface FileEntry {
   readonly sizeBytes: number;
   /** Absent where the service gives none. */
   readonly contentHash?: string;
+  /** `false` for a document of an application, like a Google Doc, which has no bytes; absent for all other files. */
+  readonly isDownloadable?: false;
   /** The time that the writer gave (`client_modified`), in ms since 1970. */
   readonly modifiedMs: number;
   /** Time of the commit at the service (`server_modified`), in ms since 1970. */

@@ -18,14 +18,16 @@ export interface Situation {
   readonly failure: CallFailure;
   /** This try, or an earlier one, may have been carried out. */
   readonly outcomeUnknown: boolean;
+  /** The number of this try, 1 for the first. */
+  readonly number: number;
   readonly trouble: Trouble;
 }
 
-/**
- * Called after a failure, before the next try and before giving up. Returns the result when the state of the service
- * shows that the call was carried out.
- */
-export type Resolve<T> = (situation: Situation) => Promise<{ readonly result: T } | undefined>;
+/** What the state of the service says about a failed call: that it was carried out, or that it failed for another reason. */
+type Finding<T> = { readonly result: T } | { readonly failure: CallFailure };
+
+/** Called after a failure, before the next try and before giving up. Looks at the state of the service. */
+export type Resolve<T> = (situation: Situation) => Promise<Finding<T> | undefined>;
 
 /** The parts of a failure that decide about a retry. */
 type Failed = Pick<CallFailure, 'reason' | 'retryAfterMs'>;
@@ -130,15 +132,28 @@ export async function waitForRetry(
 export async function resolved<T>(
   resolve: Resolve<T> | undefined,
   situation: Situation,
-): Promise<{ readonly result: T } | undefined> {
+): Promise<Finding<T> | undefined> {
   if (!resolve) return undefined;
   try {
     return await resolve(situation);
   } catch (cause) {
-    if (!(cause instanceof ApiError)) throw cause;
-    // Unknown: the first failure says more than this one.
-    if (isOutage(cause)) throw situation.failure.error;
-    // A refused question is no sign that the call was carried out.
+    const unanswered = unansweredQuestion(situation, cause);
+    if (unanswered) throw unanswered;
     return undefined;
   }
+}
+
+/**
+ * Returns what to throw when `cause` kept a call's `resolve` from finding out; `undefined` when the question was refused,
+ * which is no sign that the call was carried out. Throws any `cause` but an `ApiError`.
+ */
+export function unansweredQuestion(
+  { failure, outcomeUnknown }: Pick<Situation, 'failure' | 'outcomeUnknown'>,
+  cause: unknown,
+): ApiError | undefined {
+  if (!(cause instanceof ApiError)) throw cause;
+  if (!isOutage(cause)) return undefined;
+  // A refusal may be caused by an earlier try that was carried out: a moved entry is not at its old place any more.
+  const error = failure.reason === 'refused' ? cause : failure.error;
+  return error.withOutcome(outcomeUnknown, cause.details.retryAfterMs);
 }

@@ -4,7 +4,7 @@ import type { Client } from './context.ts';
 import { ApiError } from './errors.ts';
 import { LostConnection } from './lost-connection.ts';
 import type { Remote } from './remote.ts';
-import { downloadRequest } from './request.ts';
+import { downloadRequest, parseHeaderJson } from './request.ts';
 
 const ROUTE = 'files/get_thumbnail_v2';
 
@@ -25,7 +25,9 @@ export function thumbnailsOf({ caller }: Client): Pick<Remote, 'thumbnail'> {
         request: downloadRequest(ROUTE, arg, undefined),
         lane: 'read',
         signal,
-        read: (_head, opened) => {
+        read: (head, opened) => {
+          // Throws for the page of a proxy, which has no result.
+          parseHeaderJson(head.header('dropbox-api-result') ?? '');
           opened.stream.onClose(opened.release);
           return opened.stream;
         },

@@ -9,6 +9,8 @@ import type {
   RelocationResult,
 } from '../wire/files.ts';
 import type { Client } from './context.ts';
+import { ApiError } from './errors.ts';
+import { CallFailure } from './failure.ts';
 import { listingOf, statOf } from './list-folder.ts';
 import type { Entry, FolderEntry, Remote } from './remote.ts';
 import { parsed, readNull, rpcRequest, slowRpcRequest } from './request.ts';
@@ -44,7 +46,8 @@ async function createFolder(client: Client, path: Path, signal: Signal): Promise
       if (!outcomeUnknown) return undefined;
       const found = await statOf(client, path, { signal, trouble });
       // A folder in another letter case was there before: ours would have the requested name.
-      return found?.kind === 'folder' && found.name === nameOf(path) ? { result: found } : undefined;
+      const isOurs = found?.kind === 'folder' && root.ownName(found.name) === root.ownName(nameOf(path));
+      return isOurs ? { result: found } : undefined;
     },
   });
 }
@@ -61,8 +64,9 @@ async function remove(
     lane: 'commit',
     signal,
     read: permanent ? readNull : readDeleted,
-    async resolve({ failure, outcomeUnknown, trouble }) {
-      if (!outcomeUnknown) return undefined;
+    async resolve(situation) {
+      const { failure, outcomeUnknown, trouble } = situation;
+      if (!outcomeUnknown) return denialOf(client, { path, id }, situation, signal);
       if (failure.error.failure === 'not-found') return { result: undefined };
       const found = await statOf(client, path, { signal, trouble });
       const replaced = found && id !== undefined && found.id !== id;
@@ -84,9 +88,10 @@ async function copy(client: Client, from: Path, to: Path, signal: Signal): Promi
     ...relocation(client, 'files/copy_v2', from, to),
     lane: 'commit',
     signal,
-    async resolve({ outcomeUnknown, trouble }) {
+    async resolve(situation) {
+      const { outcomeUnknown, trouble } = situation;
       const found = outcomeUnknown && (await copiedTo(client, { from, to, started }, { signal, trouble }));
-      return found ? { result: found } : undefined;
+      return found ? { result: found } : denialOf(client, { path: from }, situation, signal);
     },
   });
 }
@@ -105,12 +110,39 @@ async function move(client: Client, { from, to, id }: Move, signal: Signal): Pro
     ...call,
     lane: 'commit',
     signal,
-    async resolve({ outcomeUnknown, trouble }: Situation) {
-      if (!outcomeUnknown || moved === undefined) return undefined;
-      const found = await statOf(client, to, { signal, trouble });
-      return found?.id === moved ? { result: found } : undefined;
+    async resolve(situation) {
+      const { outcomeUnknown, trouble } = situation;
+      const found = outcomeUnknown && moved !== undefined && (await statOf(client, to, { signal, trouble }));
+      if (found && found.id === moved) return { result: found };
+      return denialOf(client, { path: from, id: moved }, situation, signal);
     },
   });
+}
+
+/** Number of calls that may be denied; a sixth would come ten seconds after the first. */
+const DENIALS_MAX = 5;
+
+/**
+ * Returns the failure of a call that the service refused with `not-found` although the entry is there, as it sometimes does
+ * just after the entry was made (rclone #8881): one that is retried a few times, and then a refusal that does not say that the
+ * entry is gone. `id`: the entry's, if it is known.
+ */
+async function denialOf(
+  client: Client,
+  { path, id }: { readonly path: Path; readonly id?: string | undefined },
+  { failure: { error }, number, trouble }: Situation,
+  signal: Signal,
+): Promise<{ readonly failure: CallFailure } | undefined> {
+  if (error.failure !== 'not-found') return undefined;
+  const found = await statOf(client, path, { signal, trouble });
+  if (!found || (id !== undefined && found.id !== id)) return undefined;
+  const message = `${error.message}, but the entry is there`;
+  return {
+    failure:
+      number < DENIALS_MAX
+        ? new CallFailure('server', new ApiError('unavailable', message, error.details))
+        : new CallFailure('refused', new ApiError('no-permission', message, error.details)),
+  };
 }
 
 /** Returns the common parts of a move and a copy. Neither overwrites. */

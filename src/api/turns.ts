@@ -15,7 +15,7 @@ const RENEW_EVERY_MS = 5000;
 /** How long after another gateway was seen at work it is expected to go on, in ms. */
 const COMPANY_MS = 5000;
 
-export interface TurnsParts {
+export interface TurnsDeps {
   readonly shared: SharedTurns;
   readonly access: SharedAccess;
   readonly clock: Clock;
@@ -49,21 +49,21 @@ export class TurnTaken extends Error {
 
 /** The part of a gateway in the turns of a namespace. While the shared turns are away, it works without them. */
 export class Turns {
-  readonly #parts: TurnsParts;
+  readonly #deps: TurnsDeps;
   #lastCompany: Instant = LONG_AGO;
 
-  constructor(parts: TurnsParts) {
-    this.#parts = parts;
+  constructor(deps: TurnsDeps) {
+    this.#deps = deps;
   }
 
   /** Whether other gateways take turns too. */
   get isShared(): boolean {
-    return elapsedMs(this.#parts.clock, this.#lastCompany) < COMPANY_MS;
+    return elapsedMs(this.#deps.clock, this.#lastCompany) < COMPANY_MS;
   }
 
   /** Does `work` when its turn has come, or returns the result of the gateway that has done it. Throws `TurnTaken`. */
   async run<T>(work: TurnWork<T>, signal: AbortSignal): Promise<T> {
-    const { access, shared, clock } = this.#parts;
+    const { access, shared, clock } = this.#deps;
     const { kind, entries } = work;
     const id = randomUUID();
     let isRepeated = false;
@@ -108,7 +108,7 @@ export class Turns {
   async #sleep(id: string, waiting: number, signal: AbortSignal): Promise<void> {
     try {
       const ms = Math.max(ASK_EVERY_MS.min, ASK_EVERY_MS.each * waiting);
-      await this.#parts.clock.sleep(ms, signal);
+      await this.#deps.clock.sleep(ms, signal);
     } catch (reason) {
       void this.#leave(id, []);
       throw reason;
@@ -136,7 +136,7 @@ export class Turns {
   }
 
   async #renew(id: string, signal: AbortSignal): Promise<void> {
-    const { shared, access, clock } = this.#parts;
+    const { shared, access, clock } = this.#deps;
     try {
       for (;;) {
         await clock.sleep(RENEW_EVERY_MS, signal);
@@ -148,7 +148,7 @@ export class Turns {
   }
 
   async #leave(id: string, answers: readonly OfferAnswer[]): Promise<void> {
-    const { shared, access } = this.#parts;
+    const { shared, access } = this.#deps;
     await access.answer(() => shared.leave(id, answers));
   }
 }

@@ -106,7 +106,7 @@ async function refuseWaiting(claim: Claim, owner: Owner): Promise<void> {
   const count = unfinished + pending.length;
   if (count === 0 || !before) return;
   throw new OtherOwner(
-    `drive "${drive}": ${count === 1 ? '1 file' : `${count} files`} in ${dataDirectory} must still be sent to ${shownOwner(before)}, but this login belongs to ${shownOwner(owner)}; run davgate with the old settings until /.davgate/healthz shows no pending files, or use another --data-dir for this login`,
+    `drive "${drive}": ${count === 1 ? '1 file' : `${count} files`} in ${dataDirectory} must still be sent to ${shownOwner(before)}, but this login belongs to ${shownOwner(owner)}; run davgate with the old settings until /.davgate/healthz shows 0 heldFiles and 0 journalFiles, or use another --data-dir for this login`,
   );
 }
 

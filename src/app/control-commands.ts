@@ -48,7 +48,10 @@ function runningWrites({ pending, write }: OpenDrive): RunningWrites {
   };
 }
 
-/** Returns a function that commits the placeholder under a lock. If that fails, the state keeps it, and the lock can still be removed. */
+/**
+ * Returns a function that commits the placeholder under a lock. If that fails, the state keeps it, and the lock can still be
+ * removed.
+ */
 function commitOn(files: Files, log: Log): (path: Path) => Promise<void> {
   return async (path) => {
     try {

@@ -55,7 +55,7 @@ export interface ServedDrives {
   readonly pieces: PieceStore;
 }
 
-interface Tools {
+interface DrivesDeps {
   readonly log: Log;
   readonly meter: Meter;
   readonly opened: OpenResources;
@@ -64,8 +64,8 @@ interface Tools {
 }
 
 /** Opens the drives of `config`, and adds everything that has to be closed to `opened`. */
-export async function openDrives(config: Config, tools: Tools): Promise<ServedDrives> {
-  const { log, meter, opened } = tools;
+export async function openDrives(config: Config, deps: DrivesDeps): Promise<ServedDrives> {
+  const { log, meter, opened } = deps;
   const { dataDirectory, writeMode, coherence } = config;
   const state = opened.add(await openState(config, log));
   const journals = await openJournals(config, { opened, log });
@@ -82,7 +82,7 @@ export async function openDrives(config: Config, tools: Tools): Promise<ServedDr
   const pieces = opened.add(
     await PieceStore.open({ directory: join(dataDirectory, 'uploads'), clock: systemClock, log }),
   );
-  const embedded = await openEmbedded(config, tools);
+  const embedded = await openEmbedded(config, deps);
   const memory = memoryShares(memoryBytes(), config.drives.length);
   const shared = { state, journals, writeMode, coherence, dataDirectory, cache, spool, memory, meter, log };
   const drives = new Map<string, ServedDrive>();
@@ -119,7 +119,7 @@ async function openOne(
   opened: OpenResources,
 ): Promise<ServedDrive> {
   const login = { ...service, namespace, root, ...(names && { names }) };
-  const tools = { clock: systemClock, log, meter };
+  const deps = { clock: systemClock, log, meter };
   const kept = { state, journals, dataDirectory };
   const admission = await claimDrive({ drive: name, service: login, ...kept, clock: systemClock, log });
   const uploadLimits =
@@ -127,11 +127,11 @@ async function openOne(
       ? { ...memory.uploads, partBytes: BLOCK_BYTES, inFlightMax: EMBEDDED_PARTS_MAX }
       : memory.uploads;
   const shared = await sharedOf(state, { name, namespace }, admission.account);
-  const remote = opened.add(createRemote({ ...login, ...tools, ...admission, uploadLimits, shared }));
+  const remote = opened.add(createRemote({ ...login, ...deps, ...admission, uploadLimits, shared }));
   const journal = await journals?.drive(name);
   const files = opened.add(
     await openDrive({
-      ...tools,
+      ...deps,
       remote,
       state: state.drive(name),
       cache,
@@ -163,7 +163,7 @@ async function sharedOf(
 /** Starts the embedded service if a drive needs it. */
 async function openEmbedded(
   { drives, dataDirectory }: Config,
-  { log, opened, thread }: Omit<Tools, 'meter'>,
+  { log, opened, thread }: Omit<DrivesDeps, 'meter'>,
 ): Promise<EmbeddedService | undefined> {
   const embedded = embeddedDrives(drives);
   if (embedded.length === 0) return undefined;
@@ -198,7 +198,7 @@ async function openState(
 /** Opens the journals if writes may wait for the service, or if an earlier run left some. */
 async function openJournals(
   { writeMode, dataDirectory }: Config,
-  { opened, log }: Pick<Tools, 'opened' | 'log'>,
+  { opened, log }: Pick<DrivesDeps, 'opened' | 'log'>,
 ): Promise<Journals | undefined> {
   const journal = join(dataDirectory, 'journal');
   if (writeMode === 'through' && !existsSync(journal)) return undefined;

@@ -12,11 +12,13 @@ import type { CheckLogin } from '../http/credentials.ts';
 export function externalLogin(url: string, drives: readonly DriveConfig[]): CheckLogin {
   const everyones = firstDriveOf(drives);
   return async (login, find) => {
-    const text = await askAuthUrl(url, login);
+    // The name that the login will get, or the owner of DOMAIN\ann would become the configured ann.
+    const asked = { ...login, name: find(login.name)?.name ?? login.name };
+    const text = await askAuthUrl(url, asked);
     if (text === undefined) return undefined;
     const answer = await checkedUser(text);
-    const configured = find(answer.name ?? login.name);
-    const name = answer.name ?? configured?.name ?? login.name;
+    const name = answer.name ?? asked.name;
+    const configured = find(name);
     const unknown = unknownDriveOf(answer.grants ?? [], drives);
     if (unknown !== undefined)
       throw new LoginUnavailable(

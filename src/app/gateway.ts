@@ -107,14 +107,20 @@ async function serve(config: Config, { users, served, metrics, log }: Serving): 
   const look = config.brand ?? OWN_LOOK;
   const webApp = openWebApp(join(PACKAGE_ROOT, 'dist/webapp'), look);
   let server: GatewayServer | undefined;
+  /** Returns the drive that a user's name alone stands for now; without logins, nobody's. */
+  const driveOfName = (name: string | undefined) => {
+    if (!users) return name === undefined ? driveOf(undefined) : undefined;
+    const user = (server?.users() ?? users).find((one) => one.name === name);
+    return user && driveOf(user);
+  };
   const appPasswords = new AppPasswords(served.appPasswords, systemClock);
-  const appPasswordsOf = (user: string) =>
-    server?.users().some(({ name }) => name === user) ? appPasswords.of(user) : undefined;
+  // They log in with the rights of the table, which may be more than --auth-url has given this login.
+  const appPasswordsOf = (user: string, drive: Drive) =>
+    driveOfName(user)?.rights === drive.rights ? appPasswords.of(user) : undefined;
   const uploadLinks = new UploadLinks({
     store: served.uploadLinks,
     clock: systemClock,
-    users: () => users && (server?.users() ?? users),
-    driveOf,
+    driveOf: driveOfName,
     pageUrl: () => (server ? `${publicUrlOf(config, server)}${SEND_PAGE}` : SEND_PAGE),
   });
   const uploadLinksOf = (user: string | undefined, drive: Drive) => uploadLinks.of(user, drive);
@@ -185,12 +191,13 @@ function sharedDrives(config: Config, drives: ServedDrives['drives']): ReadonlyM
   );
 }
 
-/** Sums up the journals of all drives, and tells what is in trouble. */
+/** Sums up what all drives have not sent to the storage service yet, and tells what is in trouble. */
 function healthOf(drives: readonly DriveGauges[], stateTrouble: string | undefined): Health {
-  const sum = { journalFiles: 0, journalBytes: 0, lostFiles: 0 };
+  const sum = { heldFiles: 0, journalFiles: 0, journalBytes: 0, lostFiles: 0 };
   let trouble: string | undefined;
-  for (const { journal } of drives) {
+  for (const { journal, placeholders } of drives) {
     trouble ??= journal.trouble;
+    sum.heldFiles += placeholders;
     sum.journalFiles += journal.files;
     sum.journalBytes += journal.bytes;
     sum.lostFiles += journal.lostFiles;

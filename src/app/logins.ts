@@ -34,8 +34,8 @@ export async function loginsOf(
   const listed = new Map(htpasswdFile === undefined ? [] : await readHtpasswd(htpasswdFile));
   for (const { name, grants, bandwidth, password, passwordHash, isListedElsewhere } of configured ?? []) {
     const user = { name, grants, ...(bandwidth && { bandwidth }) };
-    const hash = listed.get(name.normalize('NFC'));
-    listed.delete(name.normalize('NFC'));
+    const hash = listed.get(name);
+    listed.delete(name);
     if (isListedElsewhere) {
       // A user who was removed from the file can no longer log in, unless the external check or the provider knows the name.
       if (hash !== undefined) users.push(withHash(user, hash));

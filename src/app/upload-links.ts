@@ -1,7 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Drive, OwnUploadLinks } from '../browser/route.ts';
 import type { OpenUploadLink } from '../browser/sending.ts';
-import type { User } from '../http/credentials.ts';
 import { guessesInMemory } from '../http/guess-counter.ts';
 import { PasswordGate } from '../http/password-gate.ts';
 import { hashPassword, verifyPassword } from '../http/passwords.ts';
@@ -21,10 +20,8 @@ const LONGEST_WAIT_MS = 60_000;
 export interface UploadLinksOptions {
   readonly store: UploadLinkStore;
   readonly clock: Clock;
-  /** The users now; `undefined`: no login is needed. */
-  readonly users: () => readonly User[] | undefined;
-  /** Returns the drive of a user now: the same object while the rights are the same. */
-  readonly driveOf: (user: User | undefined) => Drive;
+  /** Returns the drive that a user's name alone stands for now. */
+  readonly driveOf: (user: string | undefined) => Drive | undefined;
   /** The address of the page for senders. */
   readonly pageUrl: () => string;
 }
@@ -45,8 +42,8 @@ export class UploadLinks {
 
   /** Returns what a user can do with their own; `undefined` if the drive does not follow from the user's name alone. */
   of(user: string | undefined, drive: Drive): OwnUploadLinks | undefined {
-    if (this.#driveOf(user ?? '') !== drive) return undefined;
-    const { store, clock, pageUrl } = this.options;
+    const { store, clock, driveOf, pageUrl } = this.options;
+    if (driveOf(user)?.rights !== drive.rights) return undefined;
     const owner = user ?? '';
     return {
       list: async () =>
@@ -72,10 +69,10 @@ export class UploadLinks {
   /** Returns the link with this token, if it has not ended and its user still exists. */
   async open(token: string): Promise<OpenUploadLink | undefined> {
     if (!FORM.test(token)) return undefined;
-    const { store, clock } = this.options;
+    const { store, clock, driveOf } = this.options;
     const link = await store.find(hashOf(token));
     if (!link || (link.expiresMs ?? Number.POSITIVE_INFINITY) <= clock.now()) return undefined;
-    const drive = this.#driveOf(link.user);
+    const drive = driveOf(link.user || undefined);
     return drive && this.#opened(link, drive);
   }
 
@@ -96,14 +93,6 @@ export class UploadLinks {
       use: (bytes) => store.use(link, bytes),
       takeBack: (bytes) => store.takeBack(link, bytes),
     };
-  }
-
-  #driveOf(name: string): Drive | undefined {
-    const { users, driveOf } = this.options;
-    const all = users();
-    if (!all) return name === '' ? driveOf(undefined) : undefined;
-    const user = all.find((one) => one.name === name);
-    return user && driveOf(user);
   }
 }
 

@@ -9,7 +9,11 @@ import type { Mount, ViewedDrive } from '../drive/view/mounts.ts';
 import { Quota } from '../drive/view/quota.ts';
 import type { User } from '../http/credentials.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
+import { createLru } from '../util/lru.ts';
 import { keyOf, namesOf, type Path, pathOf, ROOT, relocate } from '../util/path.ts';
+
+/** Maximum number of remembered drives of users: as many as logins are remembered, which cost more to check again. */
+const DRIVES_MAX = 1_000;
 
 /** A drive that is served to users. */
 export interface SharedDrive extends ViewedDrive, Pick<Drive, 'keptWrites'> {
@@ -24,8 +28,14 @@ interface UserMount extends Mount {
   readonly rules: FolderRules | undefined;
 }
 
+/** A drive as one of its users sees it, without the folders of its past. */
+interface PlainDrive extends Drive {
+  /** Releases the drives that it follows; it can still be used. */
+  unfollow(): void;
+}
+
 /** The drive of a user. */
-interface UserDrive extends Drive {
+interface UserDrive extends PlainDrive {
   /** The drive as WebDAV shows it. */
   readonly webdav: DavDrive;
 }
@@ -39,6 +49,10 @@ interface UserDrivesOptions {
 /**
  * Returns a function that finds the drive of a user; without users, the first one. Users with the same rights get the same
  * object, so that they share its cached answers.
+ *
+ * It remembers the drives that were used last, because an external check of logins may give every user other rights, and new
+ * ones every minute. A forgotten drive may still serve a request or a stream of changes. It must neither listen for as long as
+ * davgate runs nor trust what it knew, so it asks each time from then on. The listener of a stream is the stream's own.
  */
 export function userDrives(
   drives: ReadonlyMap<string, SharedDrive>,
@@ -46,13 +60,17 @@ export function userDrives(
 ): (user: User | undefined) => UserDrive {
   const [first = ''] = drives.keys();
   const sizes = new FolderSizes(clock);
-  const known = new Map<string, UserDrive>();
+  const known = createLru<UserDrive>(DRIVES_MAX, (drive) => drive.unfollow());
+  const everyones = [{ drive: first }];
+  /** The rights of users as text. To write them for each request would cost more than all else here. */
+  const keys = new WeakMap<readonly Grant[], string>();
   return (user) => {
-    const grants = user?.grants ?? [{ drive: first }];
-    const key = JSON.stringify(grants);
+    const grants = user?.grants ?? everyones;
+    const key = keys.get(grants) ?? JSON.stringify(grants);
+    keys.set(grants, key);
     const found = known.get(key);
     if (found) return found;
-    const plain = driveOf(grants, drives, sizes);
+    const plain = { ...driveOf(grants, drives, sizes), rights: key };
     const drive = hasHistoryFolders ? withHistoryFolders(plain, clock) : { ...plain, webdav: plain };
     known.set(key, drive);
     return drive;
@@ -60,7 +78,7 @@ export function userDrives(
 }
 
 /** Returns `drive` with folders of its past. The web application, which has its own views of them, does not see the folders. */
-export function withHistoryFolders(drive: Drive, clock: Clock): UserDrive {
+export function withHistoryFolders(drive: PlainDrive, clock: Clock): UserDrive {
   const folders = new HistoryFolders(drive, clock);
   const isReadOnly = (path: Path) => folders.owns(path) || drive.isReadOnly?.(path) === true;
   const { files: present } = drive;
@@ -74,6 +92,10 @@ export function withHistoryFolders(drive: Drive, clock: Clock): UserDrive {
     isReadOnly,
     hiddenPaths: folders.paths,
     webdav: { ...drive, files: folders.files, isReadOnly, historyFolders },
+    unfollow() {
+      folders.unfollow();
+      drive.unfollow();
+    },
   };
 }
 
@@ -82,7 +104,7 @@ function driveOf(
   grants: readonly Grant[],
   drives: ReadonlyMap<string, SharedDrive>,
   sizes: FolderSizes,
-): Drive {
+): Omit<PlainDrive, 'rights'> {
   const mounts = grants.map((grant): UserMount => {
     const { drive: name, folder, isReadOnly = false, quotaBytes } = grant;
     const drive = drives.get(name);
@@ -97,9 +119,10 @@ function driveOf(
   const places = mounts.flatMap(placesOf);
   const whole = mounts.find(({ at, root, rules }) => at === ROOT && root === ROOT && !rules);
   if (!whole) return { name, places, ...createDriveView(mounts) };
-  // Without paths to translate, the drive serves as it is.
+  // Without paths to translate, the drive serves as it is, and nothing follows it.
   const isReadOnly = whole.isReadOnly ? () => true : undefined;
-  return { name, places, ...whole.drive, ...whole.quota?.limit(whole.drive), isReadOnly };
+  const unfollow = () => {};
+  return { name, places, ...whole.drive, ...whole.quota?.limit(whole.drive), isReadOnly, unfollow };
 }
 
 /** Returns the rules of `folders`, whose paths begin at `root`. */
@@ -116,18 +139,21 @@ function placesOf({ at, root, rules, isReadOnly, drive: { keepsDeleted } }: User
   return [...places].map(([path, isOnlyRead]) => ({ path, isReadOnly: isOnlyRead, keepsDeleted }));
 }
 
-/** The measured folders. All users of a folder share its size, so that their writes together stay within its quota. */
+/**
+ * The measured folders. All users of a folder share its size, so that their writes together stay within its quota. There are
+ * no more of them than folders, whatever quotas they have had.
+ */
 class FolderSizes {
   readonly #sizes = new Map<ViewedDrive, Map<string, FolderSize>>();
 
   constructor(private readonly clock: Clock) {}
 
-  quota(drive: ViewedDrive, folder: Path, maxBytes: number): Quota {
+  quota(drive: ViewedDrive, folder: Path, bytesMax: number): Quota {
     const { clock } = this;
     const ofDrive = this.#sizes.get(drive) ?? new Map<string, FolderSize>();
     this.#sizes.set(drive, ofDrive);
     const size = ofDrive.get(keyOf(folder)) ?? new FolderSize(drive, folder, clock);
     ofDrive.set(keyOf(folder), size);
-    return new Quota(size, maxBytes, clock);
+    return new Quota(size, bytesMax, clock);
   }
 }

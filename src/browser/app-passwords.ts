@@ -40,11 +40,11 @@ export const endAppPassword: Route = {
 };
 
 /** Throws `DavError` 403, also for an app password itself: with a stolen one nobody can make others. */
-function ownOf({ user, csrfToken, appPasswordsOf }: Context): OwnAppPasswords {
-  const own = user === undefined || csrfToken === undefined ? undefined : appPasswordsOf(user);
+function ownOf({ user, csrfToken, drive, appPasswordsOf }: Context): OwnAppPasswords {
+  const own = user === undefined || csrfToken === undefined ? undefined : appPasswordsOf(user, drive);
   if (own) return own;
   throw new DavError(
     403,
-    'sign in on the page of this davgate as one of its own users to manage app passwords',
+    'only users of the configuration who sign in on the page of this davgate, with the drives named there, can have app passwords',
   );
 }

@@ -16,7 +16,8 @@ export const driveInfo: Route = {
       keepsWrites: drive.keptWrites !== undefined,
       places: drive.places,
       hiddenPaths: drive.hiddenPaths,
-      hasAppPasswords: csrfToken !== undefined && user !== undefined && appPasswordsOf(user) !== undefined,
+      hasAppPasswords:
+        csrfToken !== undefined && user !== undefined && appPasswordsOf(user, drive) !== undefined,
       hasUploadLinks: uploadLinksOf(user, drive) !== undefined,
     }),
 };

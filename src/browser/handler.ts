@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { DavError, requireWritable } from '../dav/errors.ts';
+import { DavError, refuseReserved, requireWritable } from '../dav/errors.ts';
 import { answerFailure } from '../dav/failures.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import type { Path } from '../util/path.ts';
+import { readBody } from '../util/whole-body.ts';
 import { appPasswords, endAppPassword, makeAppPassword } from './app-passwords.ts';
 import { changes } from './changes.ts';
 import { driveInfo } from './drive-info.ts';
@@ -111,13 +113,19 @@ export function createBrowserHandler({
       const route = routeOf(exchange);
       const input = await inputOf(exchange, route);
       const { signal } = exchange;
-      if (route.changesDrive) requireWritable(drive.isReadOnly, input.path('path'));
+      if (route.changesDrive) refuseChange(drive, input.path('path'));
       if (drive.catchUp) await drive.catchUp();
       const access = { user: user?.name, csrfToken, providerName, isOver, drive };
       await route.run({ exchange, signal, closing, ...access, input, ...shared });
     };
     return answered().catch((error) => answerFailure(exchange, log, error));
   };
+}
+
+/** Throws `DavError` 403 unless the user may change the resource. */
+function refuseChange({ isReadOnly }: Drive, path: Path): void {
+  refuseReserved(path);
+  requireWritable(isReadOnly, path);
 }
 
 /** Throws `DavError` 404 or 405. */
@@ -156,14 +164,9 @@ function checkType(headers: IncomingHttpHeaders, wanted: string): void {
 }
 
 async function bodyText(exchange: ApiExchange, bytesMax: number): Promise<string> {
-  const pieces: Buffer[] = [];
-  let sizeBytes = 0;
-  for await (const piece of exchange.body()) {
-    sizeBytes += piece.length;
-    if (sizeBytes > bytesMax) throw new DavError(413, `the body may have ${bytesMax} bytes at most`);
-    pieces.push(Buffer.from(piece));
-  }
-  return Buffer.concat(pieces).toString();
+  const body = await readBody(exchange.body(), bytesMax);
+  if (!body) throw new DavError(413, `the body may have ${bytesMax} bytes at most`);
+  return body.toString();
 }
 
 function parsed(text: string): unknown {

@@ -1,6 +1,9 @@
 import { Condition } from '../util/wait.ts';
 
-/** A body whose bytes are pushed into it, by one request after another. It holds one piece that is not read yet. */
+/**
+ * A body whose bytes are pushed into it, by one request after another. It holds one piece that is not read yet. A reader that
+ * leaves early does not end it: `fail` does, with the reason.
+ */
 export class PushedBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
   #receivedBytes = 0;
   #piece: Uint8Array | undefined;
@@ -40,11 +43,6 @@ export class PushedBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
       if (this.#isComplete) return { done: true, value: undefined };
       await this.#changed.wait(this.#never);
     }
-  }
-
-  async return(): Promise<IteratorResult<Uint8Array>> {
-    this.fail(new Error('the reader of the body has gone'));
-    return { done: true, value: undefined };
   }
 
   /** Adds bytes once those before were read. Rejects if the body has failed, or with the reason of `signal`. */

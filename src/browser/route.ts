@@ -51,6 +51,8 @@ interface Place {
 /** A drive as the routes see it. */
 export interface Drive {
   readonly name: string;
+  /** What its users may do, as text. The same rights may have another object later. */
+  readonly rights: string;
   /** The folders that the user may change or only read, with everything below them. */
   readonly places: readonly Place[];
   /** Folders that only WebDAV shows; they are in none of `files`. */
@@ -141,9 +143,9 @@ export interface Context {
   /** Whether the session of the request has ended since. */
   readonly isOver: () => boolean;
   readonly drive: Drive;
-  /** `undefined` for a user who is not in the configuration: davgate does not hear when such a user is removed. */
-  readonly appPasswordsOf: (user: string) => OwnAppPasswords | undefined;
   /** `undefined` for a user whose drive davgate does not know by the name alone. */
+  readonly appPasswordsOf: (user: string, drive: Drive) => OwnAppPasswords | undefined;
+  /** `undefined` in the same case. */
   readonly uploadLinksOf: (user: string | undefined, drive: Drive) => OwnUploadLinks | undefined;
   readonly input: Input;
   readonly streams: Streams;
@@ -195,8 +197,17 @@ export class Input {
   }
 }
 
+/** Maximum length of a path, in UTF-16 units: as long as one in the line of a request can be. */
+const PATH_LENGTH_MAX = 32 * 1024;
+
 /** Returns the path of `names`, which the value `input` has. Throws `DavError` 400. */
 export function pathFrom(input: string, names: readonly string[]): Path {
+  const length = names.reduce((sum, name) => sum + name.length + 1, 0);
+  if (length > PATH_LENGTH_MAX)
+    throw new DavError(
+      400,
+      `"${input}" has a path of ${length} characters; at most ${PATH_LENGTH_MAX} are allowed`,
+    );
   if (names.length > DEPTH_MAX)
     throw new DavError(
       400,

@@ -34,8 +34,8 @@ export interface Progress {
 export interface UploadOptions {
   /** The user who may send the parts. */
   readonly user: string;
-  /** The drive as the user saw it at the beginning: with other rights it is another one. */
-  readonly drive: object;
+  /** The rights of the user at the beginning. */
+  readonly rights: string;
   readonly sizeBytes: number;
   readonly clock: Clock;
   /** Stores the file, whose body ends with an error unless it arrives whole. */
@@ -74,8 +74,8 @@ export class Upload {
     return this.options.user;
   }
 
-  get drive(): object {
-    return this.options.drive;
+  get rights(): string {
+    return this.options.rights;
   }
 
   get isOver(): boolean {

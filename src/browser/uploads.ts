@@ -1,4 +1,5 @@
 import { DavError } from '../dav/errors.ts';
+import { isTransient } from '../dav/failures.ts';
 import { untilUnbroken, withRequestLock } from '../dav/locks/request-lock.ts';
 import { FileError } from '../drive/errors.ts';
 import type { WriteMode, WriteOptions } from '../drive/files.ts';
@@ -52,7 +53,7 @@ export async function beginUpload(
       throw error;
     }
   };
-  const made = uploads.begin({ user, drive, sizeBytes, clock, store }, closing);
+  const made = uploads.begin({ user, rights: drive.rights, sizeBytes, clock, store }, closing);
   try {
     await made.started();
   } catch (refusal) {
@@ -63,14 +64,22 @@ export async function beginUpload(
   await answerJson(exchange, { id: made.id });
 }
 
-/** `upload-state`: how much of the upload `id` has arrived. Answers with the drive's refusal if it has refused the file. */
+/**
+ * `upload-state`: how much of the upload `id` has arrived. Answers with the drive's refusal if it has refused the file, and
+ * 404 if it was only busy: that upload is over, but another one may succeed.
+ */
 export const uploadState: Route = {
   method: 'GET',
   run: answerState,
 };
 
 export async function answerState(context: UploadContext): Promise<void> {
-  await answerJson(context.exchange, await found(context).progress());
+  const upload = found(context);
+  try {
+    await answerJson(context.exchange, await upload.progress());
+  } catch (refusal) {
+    throw isTransient(refusal) ? gone() : refusal;
+  }
 }
 
 /** `upload-part`: the bytes of the upload `id` from `offset` on, as many as the request has. Answers 416 if others are next. */
@@ -118,8 +127,12 @@ function storing(
 /** Returns the upload that the request names. Throws `DavError` 404, also when the user's rights are others than then. */
 function found({ input, uploads, user = '', drive }: UploadContext): Upload {
   const upload = uploads.get(input.text('id'));
-  if (upload?.user === user && upload.drive === drive) return upload;
-  throw new DavError(404, 'there is no such upload any more; begin it again');
+  if (upload?.user === user && upload.rights === drive.rights) return upload;
+  throw gone();
+}
+
+function gone(): DavError {
+  return new DavError(404, 'there is no such upload any more; begin it again');
 }
 
 /** Throws `DavError` 400. */

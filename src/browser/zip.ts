@@ -1,5 +1,5 @@
 import { DavError } from '../dav/errors.ts';
-import { FileError } from '../drive/errors.ts';
+import { FileError, requireDownloadable } from '../drive/errors.ts';
 import type { Entry, FileEntry, Files } from '../drive/files.ts';
 import { linkedSignal } from '../util/abort.ts';
 import { archivePaths } from '../util/archive-names.ts';
@@ -12,6 +12,9 @@ import { type Context, pathFrom, type Route } from './route.ts';
 
 /** Maximum size of the form, in bytes: 10,000 names of usual lengths, each letter taking up to nine. */
 const FORM_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Maximum length of all chosen paths together, in UTF-16 units: each begins with the folder, which came only once. */
+const PATHS_LENGTH_MAX = 32 * 1024 * 1024;
 
 /** Maximum number of files and folders in an archive: a header of each is kept until its end. */
 const ENTRIES_MAX = 200_000;
@@ -45,7 +48,7 @@ async function pathsIn(text: string, folder: Path): Promise<readonly Path[]> {
     throw refused;
   }
   if (!Array.isArray(names) || names.length === 0) throw refused;
-  if (names.length > ENTRIES_MAX) throw tooMany();
+  if (names.length > ENTRIES_MAX || names.length * folder.length > PATHS_LENGTH_MAX) throw tooMany();
   const paths: Path[] = [];
   const loop = new LongLoop();
   for (const name of names) {
@@ -90,7 +93,10 @@ interface Item {
   readonly entry: Entry | undefined;
 }
 
-/** Returns the chosen entries with everything below them, folders before their content. */
+/**
+ * Returns the chosen entries with everything below them, folders before their content. Throws for a document without bytes: an
+ * archive that lacks a file looks whole.
+ */
 async function itemsOf(
   files: Files,
   chosen: readonly Path[],
@@ -99,6 +105,7 @@ async function itemsOf(
 ): Promise<readonly Item[]> {
   const items = new Map<string, Item>();
   const add = (path: Path, entry: Entry | undefined) => {
+    if (entry?.kind === 'file') requireDownloadable(entry);
     items.set(keyOf(path), { path, entry });
     if (items.size > ENTRIES_MAX) throw tooMany();
   };

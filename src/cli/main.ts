@@ -28,12 +28,12 @@ async function main(words: readonly string[]): Promise<number> {
     return 0;
   }
   const { createProgram } = await import('./program/program.ts');
-  const needs = {
+  const deps = {
     environment: process.env,
     say: (line: string) => console.log(line),
     readPassword: async () => (await import('./typed-secret.ts')).readPassword(),
   };
-  return (await createProgram(needs, words)).execute(words);
+  return (await createProgram(deps, words)).execute(words);
 }
 
 try {

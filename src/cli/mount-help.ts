@@ -21,7 +21,11 @@ export interface MountFacts {
 /** Returns the text that `davgate serve` prints: the address, the login, and how to mount the drive. */
 export function mountHelp({ url, otherUrls, certificateNames, entry }: MountFacts): string {
   const user = entry.kind === 'open' ? undefined : entry.kind === 'user' ? entry.name : 'USER';
-  const rclone = ['rclone mount :webdav: ~/drive', `--webdav-url ${url}`, '--webdav-vendor owncloud'];
+  const rclone = [
+    'mkdir -p ~/drive && rclone mount :webdav: ~/drive --vfs-cache-mode writes',
+    `--webdav-url ${url}`,
+  ];
+  rclone.push('--webdav-vendor owncloud');
   if (user !== undefined)
     rclone.push(`--webdav-user ${quoted(user)}`, '--webdav-pass "$(rclone obscure PASSWORD)"');
   return `

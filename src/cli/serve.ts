@@ -18,7 +18,7 @@ import { namesOfCertificate, urlsForOthers } from './reachable.ts';
 import { ReadyFile } from './ready-file.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
-import { startWarnings } from './start-warnings.ts';
+import { startWarnings, unusedMetadataWarnings } from './start-warnings.ts';
 
 /** `davgate [serve]`: serves the drive until a signal stops it. Resolves when it has drained. */
 export async function serve(
@@ -40,14 +40,16 @@ export async function serve(
   settleEngine(memoryBytes());
   const hasStarted = endWhenAskedWhileStarting();
   // Not before the settings are accepted: loading the gateway takes longer than refusing them.
-  const thread = embeddedDrives(config.drives).length > 0 ? loadServiceThread() : undefined;
+  const embedded = embeddedDrives(config.drives);
+  const thread = embedded.length > 0 ? loadServiceThread() : undefined;
   const { startGateway } = await import('../app/gateway.ts');
   const gateway = await startGateway(config, terminalLog, thread);
   const manager = serviceManager(environment, terminalLog);
   // Before the start is announced, so that a program that waits for the announcement can stop davgate in order.
   const stopped = untilAskedToStop(reloading(gateway, manager, async () => (await read()).config));
   hasStarted();
-  for (const warning of startWarnings(flags, config)) terminalLog.warn(warning);
+  const unused = unusedMetadataWarnings(environment, embedded.length);
+  for (const warning of [...startWarnings(flags, config), ...unused]) terminalLog.warn(warning);
   const places = placesOf(config, gateway);
   console.log(
     isJson

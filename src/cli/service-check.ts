@@ -21,16 +21,13 @@ export async function serviceCheckCommand(
   const { checked, name } = checkedBy(values, environment);
   let damages = 0;
   let repaired = 0;
-  let progress: CheckProgress = { blocks: 0, bytes: 0, totalBlocks: 0, totalBytes: 0 };
+  let progress: CheckProgress = { blocks: 0, bytes: 0 };
   let shownAt = systemClock.instant();
   const report = (now: CheckProgress) => {
     progress = now;
     if (elapsedMs(systemClock, shownAt) < PROGRESS_MS) return;
     shownAt = systemClock.instant();
-    const { blocks, bytes, totalBlocks, totalBytes } = now;
-    process.stderr.write(
-      `checked ${blocks} of ${totalBlocks} blocks, ${sizeOf(bytes)} of ${sizeOf(totalBytes)}\n`,
-    );
+    process.stderr.write(lineOf(now));
   };
   for await (const { text, isRepaired } of checkService(checked, report)) {
     if (isRepaired) repaired++;
@@ -66,6 +63,13 @@ function summaryOf(
   return damages === 0
     ? `${mended}No damage in ${name} ${seen}.`
     : `${mended}Damage found: ${linesOf(damages)} above ${seen}. Restore the data from a backup.`;
+}
+
+/** Returns a line of progress, with the totals that are known. */
+function lineOf({ blocks, bytes, totalBlocks, totalBytes }: CheckProgress): string {
+  const ofBlocks = totalBlocks === undefined ? '' : ` of ${totalBlocks}`;
+  const ofBytes = totalBytes === undefined ? '' : ` of ${sizeOf(totalBytes)}`;
+  return `checked ${blocks}${ofBlocks} blocks, ${sizeOf(bytes)}${ofBytes}\n`;
 }
 
 function linesOf(count: number): string {

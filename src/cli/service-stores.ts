@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { ConfigError } from '../config/settings.ts';
+import { ConfigError, METADATA_VARIABLE } from '../config/settings.ts';
 import {
   type BucketAccess,
   BucketAddressError,
@@ -7,7 +7,10 @@ import {
 } from '../service/storage/blocks/bucket/bucket-address.ts';
 import type { StoreOptions } from '../service/stores.ts';
 
-/** Returns the bucket of `--blocks`, or of another option, with the keys of the environment; `undefined` without it. Throws `ConfigError`. */
+/**
+ * Returns the bucket of `--blocks`, or of another option, with the keys of the environment; `undefined` without it. Throws
+ * `ConfigError`.
+ */
 export function bucketOf(
   blocks: string | undefined,
   environment: NodeJS.ProcessEnv,
@@ -42,7 +45,7 @@ export function storesOf(
   { metadata: text, blocks, keepDeletedBlocks }: StoreValues,
   environment: NodeJS.ProcessEnv,
 ): ServiceStores {
-  const metadata = text ?? environment['DAVGATE_METADATA'];
+  const metadata = text ?? environment[METADATA_VARIABLE];
   if (metadata === undefined) {
     if (keepDeletedBlocks !== undefined)
       throw new ConfigError(

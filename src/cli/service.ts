@@ -1,6 +1,7 @@
 import { parseAddress, parseUrl, trustedProxiesOf } from '../config/address.ts';
 import { logOf } from '../config/configuration.ts';
 import { ConfigError, type Setting, type SettingName, type Settings } from '../config/settings.ts';
+import { type Credentials, credentialsFileIn } from '../service/accounts/provision.ts';
 import { FaultSettingError, type FaultSettings, parseFaults } from '../service/faults/switches.ts';
 import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
 import { systemClock } from '../util/clock.ts';
@@ -8,6 +9,7 @@ import { terminalLog } from './log.ts';
 import { serviceDirectory } from './service-directory.ts';
 import { type StoreValues, storesOf } from './service-stores.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
+import { metadataWarnings } from './start-warnings.ts';
 
 /** Values of the options of `davgate service`. */
 export interface ServiceValues extends StoreValues {
@@ -25,15 +27,16 @@ export interface ServiceValues extends StoreValues {
   readonly json?: boolean;
 }
 
-/** `davgate service`: prints addresses, app and token, and serves the API until a signal stops it. */
+/** `davgate service`: prints where it and its credentials are, and serves the API until a signal stops it. */
 export async function serviceCommand(values: ServiceValues, environment: NodeJS.ProcessEnv): Promise<void> {
-  const { listen, data, fault, trustedProxy } = values;
+  const { listen, data, fault, trustedProxy, metadata } = values;
+  const dataDirectory = serviceDirectory(data, environment);
   const stores = storesOf(values, environment);
   const addresses = addressesOf(values);
   terminalLog.configure(logOf(logSettings(values)));
   const hasStarted = endWhenAskedWhileStarting();
   const service = await startService({
-    dataDirectory: serviceDirectory(data, environment),
+    dataDirectory,
     ...stores,
     listen: parseAddress({ text: listen ?? '127.0.0.1:8766', origin: '--listen' }),
     ...addresses,
@@ -49,10 +52,11 @@ export async function serviceCommand(values: ServiceValues, environment: NodeJS.
   // Before the start is announced: a program that waits for the announcement may stop the service at once.
   const stopped = untilAskedToStop(addresses.tls ? () => renewCertificate(service) : noteNothingToReload);
   hasStarted();
+  for (const warning of metadataWarnings(metadata)) terminalLog.warn(warning);
   console.log(
     values.json
       ? JSON.stringify({ url: service.url, contentUrl, ...login, pid: process.pid })
-      : startText(service.url, contentUrl, login),
+      : startText(service.url, contentUrl, login, credentialsFileIn(dataDirectory)),
   );
   await stopped;
   await service.close();
@@ -65,25 +69,27 @@ function logSettings({ logLevel, logFormat }: ServiceValues): Settings {
   return settings;
 }
 
-function startText(
-  url: string,
-  contentUrl: string,
-  login: Awaited<ReturnType<RunningService['provision']>>,
-): string {
-  const { email, password, appKey, appSecret, token, refreshToken } = login;
+/** Shows secrets on a terminal only: other standard outputs are logged. */
+function startText(url: string, contentUrl: string, login: Credentials, file: string): string {
+  const { isTTY } = process.stdout;
+  const token = isTTY ? login.token : 'TOKEN';
   return `
 The storage service is at  ${url}
   ${rolesOf(url, contentUrl)}
-  sign-in        ${email}  ${password ?? '(the password that was set)'}
-  app key        ${appKey}
-  app secret     ${appSecret}
-  access token   ${token}
-  refresh token  ${refreshToken}
+  ${isTTY ? credentialsText(login) : `sign-in, app and tokens are in ${file}`}
 
 A drive on it:  DAVGATE_TOKEN=${token} davgate --api-url ${url}${contentFlag(url, contentUrl)}
 
 Press Ctrl+C to stop.
 `;
+}
+
+function credentialsText({ email, password, appKey, appSecret, token, refreshToken }: Credentials): string {
+  return `sign-in        ${email}  ${password ?? '(the password that was set)'}
+  app key        ${appKey}
+  app secret     ${appSecret}
+  access token   ${token}
+  refresh token  ${refreshToken}`;
 }
 
 /** Answers SIGHUP without a certificate: a service manager's `reload` sends it, and must not end the service. */

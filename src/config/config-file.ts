@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { errorCodeOf } from '../util/error-code.ts';
 import { didYouMean } from '../util/similar.ts';
 import { bandwidthSettings } from './bandwidth.ts';
 import { collect, collectAll } from './collect.ts';
@@ -70,7 +71,7 @@ function textIn(path: string): string {
   try {
     bytes = readFileSync(path);
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? error.code : error;
+    const reason = errorCodeOf(error) || error;
     throw new ConfigError(`--config: cannot read ${path} (${reason}); check its name and permissions`);
   }
   try {

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { access, constants, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../util/make-folder.ts';
-import { syncDirectory, writeSecret } from '../util/secret-file.ts';
+import { writeSecret } from '../util/secret-file.ts';
+import { syncDirectory } from '../util/sync-directory.ts';
 import { ConfigError } from './settings.ts';
 
 /** A login that `davgate login` stored, with the service's addresses. */

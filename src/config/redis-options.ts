@@ -16,6 +16,6 @@ export const REDIS_OPTIONS = [
   {
     name: 'redis-volatile',
     variable: 'DAVGATE_REDIS_VOLATILE',
-    help: 'use a Redis without "appendonly yes", which forgets locks, properties, local files and empty files that wait for their content when it stops',
+    help: 'use a Redis without "appendonly yes", which forgets locks, properties, local files, app passwords, links for uploads and empty files that wait for their content when it stops',
   },
 ] as const;

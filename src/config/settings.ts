@@ -59,7 +59,7 @@ export const OPTIONS = [
     variable: 'DAVGATE_DRAIN_SECONDS',
     value: 'N',
     default: '0',
-    help: 'how long davgate still takes requests after SIGTERM, while /.davgate/readyz answers 503 so that load balancers send them elsewhere',
+    help: 'how long davgate still takes requests after SIGTERM, in seconds, at most 600, while /.davgate/readyz answers 503 so that load balancers send them elsewhere',
   },
   {
     name: 'api-url',
@@ -316,6 +316,9 @@ export type Settings = ReadonlyMap<SettingName, Setting>;
 
 const VARIABLE_PREFIX = 'DAVGATE_';
 
+/** The variable of `davgate service` in place of `--metadata`. It is no setting: gateways run beside services. */
+export const METADATA_VARIABLE = 'DAVGATE_METADATA';
+
 /** Variables that Kubernetes sets in the containers of a service called `davgate`. They are not settings. */
 const SERVICE_LINK = /^DAVGATE_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_\d+_[A-Z]+(_(PROTO|PORT|ADDR))?)?)$/;
 
@@ -323,7 +326,8 @@ const SERVICE_LINK = /^DAVGATE_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_\d+_[A-Z
 export function settingsOfEnvironment(environment: NodeJS.ProcessEnv): Settings {
   const settings = new Map<SettingName, Setting>();
   for (const [variable, text] of Object.entries(environment)) {
-    if (!variable.startsWith(VARIABLE_PREFIX) || text === undefined || SERVICE_LINK.test(variable)) continue;
+    if (!variable.startsWith(VARIABLE_PREFIX) || text === undefined) continue;
+    if (variable === METADATA_VARIABLE || SERVICE_LINK.test(variable)) continue;
     const option = OPTIONS.find((candidate) => candidate.variable === variable);
     if (!option) throw new ConfigError(`${variable}: no such setting${meantVariable(variable)}`);
     settings.set(option.name, notEmpty(option, { text, origin: variable }));

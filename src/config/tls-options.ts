@@ -16,7 +16,7 @@ export const TLS_OPTIONS = [
     name: 'tls-client-ca',
     variable: 'DAVGATE_TLS_CLIENT_CA',
     value: 'FILE',
-    help: 'the authorities (PEM) of whose certificates each client needs one, beside its login',
+    help: 'certificate authorities (PEM): each client needs a certificate of one of them, beside its login',
   },
   {
     name: 'http2',

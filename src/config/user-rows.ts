@@ -58,10 +58,10 @@ function userOf(node: ConfigNode, path: string): UserRow {
     grants: () => grantsOf(fields, node, path),
     bandwidth: () => bandwidthIn(fields, path),
   });
-  const [name, password, passwordHash] = texts;
-  if (name === undefined) refuse(path, node.place, 'this user has no "name"');
+  const [given, password, passwordHash] = texts;
+  if (given === undefined) refuse(path, node.place, 'this user has no "name"');
   const placeOf = (key: string) => fields.get(key)?.node.place ?? node.place;
-  checkName(name, path, placeOf('name'));
+  const name = nameIn(given, path, placeOf('name'));
   if (password === '' || (password !== undefined && passwordHash !== undefined))
     refuse(path, node.place, `user ${name}: ${WRITE_PASSWORD}`);
   if (password !== undefined)
@@ -77,9 +77,11 @@ function userOf(node: ConfigNode, path: string): UserRow {
   };
 }
 
-function checkName(name: string, path: string, place: Place): void {
-  if (name === '' || name.includes(':')) refuse(path, place, '"name" must be a name without a colon');
-  refuseUnsayable({ text: name, origin: originOf('name', path, place) });
+/** Returns a name in the form of a login. Throws `ConfigError`. */
+function nameIn(text: string, path: string, place: Place): string {
+  if (text === '' || text.includes(':')) refuse(path, place, '"name" must be a name without a colon');
+  refuseUnsayable({ text, origin: originOf('name', path, place) });
+  return text.normalize('NFC');
 }
 
 /** Keys of the answer of an external check: those of a user without the passwords. */
@@ -94,11 +96,10 @@ export async function parseCheckedUser(text: string, origin: string): Promise<Pa
   const fields = fieldsOf(root, origin, 'the answer');
   refuseUnknown(fields, ANSWER_KEYS, origin, 'the answer');
   const [name] = textsOf(fields, ['name'], origin);
-  if (name !== undefined) checkName(name, origin, root.place);
   const bandwidth = bandwidthIn(fields, origin);
   const hasGrants = ANSWER_KEYS.some((key) => key !== 'name' && key !== 'bandwidth' && fields.has(key));
   return {
-    ...(name !== undefined && { name }),
+    ...(name !== undefined && { name: nameIn(name, origin, root.place) }),
     ...(bandwidth && { bandwidth }),
     ...(hasGrants && { grants: grantsOf(fields, root, origin) }),
   };

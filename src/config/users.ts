@@ -65,7 +65,7 @@ export function usersOf(
   // The external check may name any drive.
   if (file && !authUrl) refuseUnusedDrives(drives, file.origin);
   const drive = drives[0]?.name ?? DEFAULT_DRIVE;
-  const name = user?.text ?? DEFAULT_USER;
+  const name = user?.text.normalize('NFC') ?? DEFAULT_USER;
   if (listedElsewhere && !user && !password) {
     if (passwordsElsewhere || oidc?.users === 'all') return [];
     throw new ConfigError(

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { HttpRequest } from '../util/http-messages.ts';
 
 /** The needs of a client program. Methods read these fields and never the program's name. */
 export interface Client {
@@ -79,7 +79,7 @@ const CLIENTS: readonly Client[] = [
 ];
 
 /** Returns the client program that the `User-Agent` names. */
-export function clientOf({ headers }: Pick<IncomingMessage, 'headers'>): Client {
+export function clientOf({ headers }: Pick<HttpRequest, 'headers'>): Client {
   return clientNamed(headers['user-agent'] ?? '');
 }
 

@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http';
-import type { ChangeLog, Files } from '../drive/files.ts';
+import type { ChangeLog, Entry, Files } from '../drive/files.ts';
 import type { RequestState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
+import type { HttpRequest } from '../util/http-messages.ts';
 import type { Log } from '../util/log.ts';
 import type { Path } from '../util/path.ts';
 import type { Exchange } from './exchange.ts';
@@ -53,7 +53,7 @@ export type DavHandler = (exchange: Exchange, access: Access) => Promise<void>;
 export interface Context {
   readonly exchange: Exchange;
   /** The request of `exchange`, which reads its body. */
-  readonly request: IncomingMessage;
+  readonly request: HttpRequest;
   /** The path in the request line, decoded once. */
   readonly path: Path;
   /** The path in the request line ends with a slash. */
@@ -66,6 +66,11 @@ export interface Context {
   readonly randomUuid: () => string;
   readonly xml: XmlReader;
   readonly checksums: ComputedChecksums;
+}
+
+/** Returns the entry at the request's path: at once when the drive knows it. */
+export function entryHere({ drive, path, exchange }: Context): Entry | Promise<Entry | undefined> {
+  return drive.files.known(path) ?? drive.files.stat(path, exchange.signal);
 }
 
 /** The parts of a context that all requests share. */

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Entry } from '../drive/files.ts';
-import type { Path } from '../util/path.ts';
+import { namesOf, type Path } from '../util/path.ts';
 
 export interface DavErrorDetails {
   /** Local name of the `DAV:` element for the violated precondition (RFC 4918 §16), as in `no-conflicting-lock`. */
@@ -38,6 +38,12 @@ export function requireWritable(
 ): void {
   if (isReadOnly?.(path))
     throw new DavError(status, `read-only: you may read ${path}, but not change it or add anything to it`);
+}
+
+/** Throws `DavError` 403 for the folder that davgate reserves for itself on every drive. */
+export function refuseReserved(path: Path): void {
+  if (namesOf(path)[0]?.toLowerCase() === '.davgate')
+    throw new DavError(403, 'the folder /.davgate belongs to davgate itself; choose another path');
 }
 
 /** `Allow` for a read-only user. */

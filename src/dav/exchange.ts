@@ -1,12 +1,13 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders } from 'node:http';
 import type { BasePath } from '../util/base-path.ts';
 import type { ContentCoding } from '../util/content-coding.ts';
+import type { HttpRequest, HttpResponse } from '../util/http-messages.ts';
 
 /** One HTTP request and its answer, as far as the protocol needs them. The HTTP server owns both. */
 export interface Exchange {
-  readonly request: IncomingMessage;
+  readonly request: HttpRequest;
   /** Answers that are made while they are sent are written here after `writeHead`; all others go through `answer`. */
-  readonly response: Omit<ServerResponse, 'writeHead' | 'setHeader' | 'removeHeader'>;
+  readonly response: Omit<HttpResponse, 'writeHead'>;
   /** Identifies the request in the log and in answers about internal errors. */
   readonly requestId: string;
   /** The request target without the path below which the server serves; with it, if the request is outside. */

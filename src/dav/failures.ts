@@ -85,6 +85,12 @@ function isServiceFailure(fault: Fault): boolean {
   return typeof STATUS[fault] === 'string';
 }
 
+/** Whether a request that failed with `error` may succeed when it is sent again later. */
+export function isTransient(error: unknown): boolean {
+  const failure = error instanceof FileError ? error : stateFailureOf(error, '');
+  return failure !== undefined && STATUS[failure.fault] === 'busy';
+}
+
 /** Returns the status by which `client` understands the fault. */
 export function statusOf({ fault }: { readonly fault: Fault }, client: Client): number {
   const status = STATUS[fault];

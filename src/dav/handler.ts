@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import type { PieceStore } from '../state/pieces/piece-store.ts';
 import type { Clock } from '../util/clock.ts';
+import type { HttpRequest } from '../util/http-messages.ts';
 import type { Log } from '../util/log.ts';
 import type { Path } from '../util/path.ts';
 import { clientOf } from './clients.ts';
@@ -11,6 +11,7 @@ import type { Exchange } from './exchange.ts';
 import { answerFailure } from './failures.ts';
 import { copy, move } from './methods/copy-move.ts';
 import { createDelete } from './methods/delete.ts';
+import { FailedPuts } from './methods/failed-puts.ts';
 import { createGet, type FolderPage } from './methods/get.ts';
 import { lock } from './methods/lock.ts';
 import { mkcol } from './methods/mkcol.ts';
@@ -18,13 +19,15 @@ import { options } from './methods/options.ts';
 import { patch } from './methods/patch.ts';
 import { createPropfind } from './methods/propfind.ts';
 import { proppatch } from './methods/proppatch.ts';
-import { createPut, FailedPuts } from './methods/put.ts';
+import { createPut } from './methods/put.ts';
 import { report } from './methods/report.ts';
 import { search } from './methods/search.ts';
 import { unlock } from './methods/unlock.ts';
-import { createNextcloud, NEXTCLOUD_PATH } from './nextcloud/nextcloud.ts';
+import { createNextcloud, isForNextcloud } from './nextcloud/nextcloud.ts';
 import { ComputedChecksums } from './properties/computed-checksums.ts';
-import { destinationOf, ignoreBody, parseResourceUrl, type ResourceUrl } from './request.ts';
+import { destinationOf } from './request-headers.ts';
+import { parseResourceUrl, type ResourceUrl } from './resource-url.ts';
+import { ignoreBody } from './unused-body.ts';
 import { XmlReader } from './xml/xml-reader.ts';
 
 export interface DavHandlerOptions {
@@ -95,7 +98,7 @@ export function createDavHandler({
   };
   const nextcloud = createNextcloud({ handle, pieces, ...shared });
   return (exchange, access) =>
-    exchange.target.startsWith(NEXTCLOUD_PATH) ? nextcloud(exchange, access) : handle(exchange, access);
+    isForNextcloud(exchange) ? nextcloud(exchange, access) : handle(exchange, access);
 }
 
 /** Creates the methods, with the memory that each of them has of earlier requests. */
@@ -153,7 +156,7 @@ function pastIsReadOnly(path: Path, status: number): DavError {
   );
 }
 
-function methodOf(methods: ReadonlyMap<string, MethodEntry>, { method = '' }: IncomingMessage): MethodEntry {
+function methodOf(methods: ReadonlyMap<string, MethodEntry>, { method = '' }: HttpRequest): MethodEntry {
   const known = methods.get(method);
   if (known) return known;
   const status = UNSUPPORTED_METHODS.has(method) ? 405 : 501;

@@ -1,8 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { isApiFailure } from '../api/errors.ts';
 import type { Change, FeedChange, Page, Remote } from '../api/remote.ts';
 import { isWithin, keyOf, type Path, parentKeyOf, ROOT } from '../util/path.ts';
-import type { ChangeFeed } from './cache/change-feed.ts';
+import { type ChangeFeed, isCursorLost } from './cache/change-feed.ts';
 import type { MetadataCache } from './cache/metadata-cache.ts';
 import { fileErrorOf } from './errors.ts';
 import type { ChangeLog, LoggedChanges } from './files.ts';
@@ -49,8 +48,7 @@ export function createChangeLog(deps: ChangeLogDeps): ChangeLog {
     try {
       return await remote.changesSince(cursor, signal);
     } catch (error) {
-      // `bad-request`: the service never issued it, for example since it was restored from an older backup.
-      if (isApiFailure(error, 'reset', 'bad-request')) return undefined;
+      if (isCursorLost(error)) return undefined;
       throw error;
     }
   };

@@ -15,6 +15,7 @@ import { createChangeLog } from './change-log.ts';
 import { Announcer, type Changes } from './changes.ts';
 import type { BlockCache } from './content/block-cache.ts';
 import { createContentReader } from './content/content-reader.ts';
+import { FileIds } from './file-ids.ts';
 import type { ChangeLog, Files, NameSearch, Thumbnails } from './files.ts';
 import { Gateways } from './gateways.ts';
 import type { History } from './history.ts';
@@ -176,7 +177,8 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const feedEveryMs = options.feedEveryMs ?? FEED_EVERY_MS;
   const feed = new ChangeFeed({ remote, progress, freshness, clock, log, everyMs: feedEveryMs });
 
-  const committer = new PlaceholderCommitter({ remote, state, metadata, locks, log });
+  const ids = new FileIds(state.properties);
+  const committer = new PlaceholderCommitter({ remote, state, ids, metadata, locks, log });
   const placeholders = new Placeholders({
     store: state.placeholders,
     gateways,
@@ -189,8 +191,8 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const content = createContentReader({ remote, cache: options.cache, clock, log });
   const reader = new Reader({ metadata, localFiles, placeholders, content });
   const writer = new Writer({
-    ...{ remote, state, metadata, localFiles, placeholders, times, locks, reader, quota, clock },
-    placeholderMs,
+    ...{ remote, ids, metadata, localFiles, placeholders, times, locks, reader, quota, clock },
+    ...{ placeholderMs, catchUp },
   });
   const remover = new Remover({
     ...{ remote, state, metadata, localFiles, placeholders, times, locks, collector, quota, log },
@@ -251,7 +253,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       nameSearch,
       thumbnails,
       journal: options.journal,
-      state,
+      ...{ state, ids },
       clock,
       log,
       spool: options.spool,
@@ -266,7 +268,6 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       changes,
       ...(options.journalLimits && { limits: options.journalLimits }),
     }));
-  const shownState = writeBack?.state ?? state;
   const changeLog = createChangeLog({
     ...{ remote, feed, metadata, localFiles, placeholders },
     pendingBelow: (folder) => writeBack?.revisionsBelow(folder) ?? new Map(),
@@ -277,7 +278,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     ...(writeBack?.nameSearch ?? nameSearch),
     history: writeBack?.history ?? tree.history,
     ...(writeBack?.thumbnails ?? thumbnails),
-    state: { ...shownState, locks: changes.locks(shownState.locks) },
+    state: { ...ids.follow(state), locks: changes.locks(state.locks) },
     changes,
     changeLog,
     catchUp,

@@ -1,4 +1,5 @@
 import { ApiError, type ApiFailure } from '../api/errors.ts';
+import type { FileEntry } from '../api/remote.ts';
 
 /** The failures of a drive, in the terms of a file system. */
 export const FAULTS = [
@@ -126,6 +127,18 @@ export function fileErrorOf(error: unknown, subject: string): unknown {
     cause: error,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
+}
+
+/**
+ * Throws `forbidden` for a file that has no bytes to download. Its size says nothing: taken for an empty file, it would be
+ * lost when a program copies it and deletes the original.
+ */
+export function requireDownloadable({ path, isDownloadable }: FileEntry): void {
+  if (isDownloadable === false)
+    throw new FileError(
+      'forbidden',
+      `${path} is a document without bytes; open it on the website of the service`,
+    );
 }
 
 /** Returns the error for a file whose content was replaced while it was being read. */

@@ -72,8 +72,9 @@ export class LocalFiles {
 
   /** Throws `busy` when another revision is there. */
   async read(file: FileEntry, range: ByteRange | undefined): Promise<Uint8Array> {
-    const kept = await this.store.get(file.path);
+    // The revision last: it shows that the content is not a newer one.
     const content = await this.store.read(file.path);
+    const kept = await this.store.get(file.path);
     if (!content) throw new FileError('not-found', `${file.path} is not there`);
     if (kept?.rev !== file.rev) throw replaced(file.path);
     return range ? content.subarray(range.start, range.end) : content;

@@ -4,7 +4,7 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Alarm } from '../util/wait.ts';
 
-export interface StateCollectorParts {
+export interface StateCollectorDeps {
   readonly remote: Pick<Remote, 'locate'>;
   readonly state: Pick<DriveState, 'properties' | 'times'>;
   readonly clock: Clock;
@@ -41,8 +41,8 @@ export class StateCollector {
   readonly #alarm: Alarm;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(private readonly parts: StateCollectorParts) {
-    this.#alarm = new Alarm(parts.clock);
+  constructor(private readonly deps: StateCollectorDeps) {
+    this.#alarm = new Alarm(deps.clock);
   }
 
   start(): void {
@@ -56,7 +56,7 @@ export class StateCollector {
 
   /** Queues ids whose files have disappeared from their paths. */
   async suspect(ids: readonly string[]): Promise<void> {
-    const { properties, times } = this.parts.state;
+    const { properties, times } = this.deps.state;
     const asked = ids.filter(isServiceId);
     const kept = [...(await properties.of(asked)).keys(), ...(await times.of(asked)).keys()];
     for (const id of kept) if (this.#suspects.size < SUSPECTS_MAX) this.#suspects.add(id);
@@ -74,7 +74,7 @@ export class StateCollector {
   }
 
   async #run(stop: AbortSignal): Promise<void> {
-    const { log } = this.parts;
+    const { log } = this.deps;
     while (!stop.aborted) {
       try {
         await this.#step();
@@ -104,14 +104,14 @@ export class StateCollector {
   }
 
   async #check(id: string): Promise<void> {
-    const { remote, state } = this.parts;
+    const { remote, state } = this.deps;
     // A file that was moved out of the drive's root may come back, and keeps its state for as long as it exists.
     if ((await remote.locate(id, this.#stop.signal)) !== undefined) return;
     await Promise.all([state.properties.forget([id]), state.times.forget([id])]);
   }
 
   async #keptIds(): Promise<string[]> {
-    const { properties, times } = this.parts.state;
+    const { properties, times } = this.deps.state;
     const ids = new Set(await properties.ids());
     for (const id of await times.ids()) ids.add(id);
     return [...ids].filter(isServiceId);

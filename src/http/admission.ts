@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http';
 import type { Bandwidth } from '../config/grant.ts';
 import { pathBelow } from '../util/base-path.ts';
+import type { HttpRequest } from '../util/http-messages.ts';
 import type { BandwidthLimits } from './bandwidth.ts';
 import type { Credentials, User } from './credentials.ts';
 import {
@@ -118,7 +118,7 @@ function limitRate<D>(
 }
 
 /** Whether the answer depends on the web page that asks. Programs other than browsers send neither header. */
-function concernsPages({ headers }: IncomingMessage, origins: readonly string[]): boolean {
+function concernsPages({ headers }: HttpRequest, origins: readonly string[]): boolean {
   return origins.length > 0 || headers.origin !== undefined || headers['sec-fetch-site'] !== undefined;
 }
 

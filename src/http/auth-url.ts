@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { readBody } from '../util/whole-body.ts';
 import type { Login } from './basic-login.ts';
 
 /** How long the endpoint has for its whole answer, in ms. Clients wait for it with their request. */
@@ -60,13 +61,7 @@ function done<T>(answer: IncomingMessage, result: T, problem?: string): T {
 }
 
 async function textOf(answer: IncomingMessage): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const piece of answer as AsyncIterable<Uint8Array>) {
-    sizeBytes += piece.length;
-    if (sizeBytes > ANSWER_BYTES_MAX)
-      return done(answer, '', `sent more than ${ANSWER_BYTES_MAX / 1024} KiB`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString();
+  const body = await readBody(answer, ANSWER_BYTES_MAX);
+  if (!body) return done(answer, '', `sent more than ${ANSWER_BYTES_MAX / 1024} KiB`);
+  return body.toString();
 }

@@ -11,7 +11,7 @@ const BURST_MS = 250;
 const SHORT_MS = 5;
 
 /** Size of a piece, after which it is another connection's turn: the bytes of `ms` milliseconds, within these bounds. */
-const PIECE = { ms: 50, minBytes: 1024, maxBytes: 64 * 1024 };
+const PIECE = { ms: 50, bytesMin: 1024, bytesMax: 64 * 1024 };
 
 /** Maximum number of users whose limits are remembered; the least recently seen is forgotten beyond it. */
 const USERS_MAX = 10_000;
@@ -67,7 +67,7 @@ export class Pace {
     this.#limits = limits;
     const slowest = limits.reduce((rate, each) => Math.min(rate, each.bytesPerSecond), Infinity);
     const pieceBytes = Math.round((slowest * PIECE.ms) / 1000);
-    this.#pieceBytes = Math.min(PIECE.maxBytes, Math.max(PIECE.minBytes, pieceBytes));
+    this.#pieceBytes = Math.min(PIECE.bytesMax, Math.max(PIECE.bytesMin, pieceBytes));
   }
 
   /** Yields pieces of a body, each when it may pass. Throws the signal's reason. */

@@ -10,6 +10,9 @@ import type { ListenerLimits } from './limits.ts';
 /** How long the log is silent about connections over the limit after one line, in ms: a flood must not flood the log. */
 const LIMIT_LOG_PAUSE_MS = 60_000;
 
+/** Maximum number of requests that an HTTP/1.1 client may send before the first of them is answered. */
+const PIPELINED_MAX = 32;
+
 /** A client's connection, from before its TLS handshake. */
 export class Connection {
   /** Exchanges whose requests were read and whose answers are not sent, in order of arrival. */
@@ -122,8 +125,30 @@ export class Connections {
   }
 
   /**
+   * Resolves when the requests before one over HTTP/1.1 are answered, so that each sees what those have changed (RFC 9112
+   * §9.3.2). Ends the connection of a client that sends too many at once. Returns whether it is open.
+   */
+  async turnOf(connection: Connection, exchange: Exchange): Promise<boolean> {
+    const { exchanges } = connection;
+    if (exchanges.size > PIPELINED_MAX) {
+      connection.isRefused = true;
+      connection.destroy();
+      this.#options.log.warn('too many requests at once on one connection: it is closed', {
+        address: connection.address,
+        limit: PIPELINED_MAX,
+      });
+    }
+    let before: Exchange | undefined;
+    for (const other of exchanges)
+      if (other === exchange) break;
+      else before = other;
+    await before?.ended;
+    return this.#open.has(connection);
+  }
+
+  /**
    * Refuses one more request over HTTP/2 if its client, or all together, have as many under way as they may have connections:
-   * over HTTP/1.1 each of them would need one.
+   * over HTTP/1.1 each of them would need one, because a connection has its requests one after the other.
    */
   refusalFor(connection: Connection): Refusal | undefined {
     const { connectionsMax, connectionsPerAddressMax } = this.#options.limits;

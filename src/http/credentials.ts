@@ -11,6 +11,7 @@ import { checkPasswordHash, PasswordHashError, verifyPassword } from './password
 
 /** A user who may log in. */
 export interface User {
+  /** In Unicode's NFC, like the name of a login. */
   readonly name: string;
   /** Made by `hashPassword`, or by another program in a form that `verifyPassword` knows. `undefined`: no password here. */
   readonly passwordHash?: string;
@@ -152,7 +153,7 @@ export class Credentials {
 
   /** Returns the user of exactly this name. */
   named(name: string): User | undefined {
-    return this.#users.get(name.normalize('NFC'));
+    return this.#users.get(name);
   }
 
   /** Whether any user has a password, here or at the external check. */
@@ -329,7 +330,7 @@ function hasPassword({ passwordHash }: User): boolean {
 }
 
 function byName(users: readonly User[]): ReadonlyMap<string, User> {
-  return new Map(users.map((user) => [user.name.normalize('NFC'), user]));
+  return new Map(users.map((user) => [user.name, user]));
 }
 
 /** Throws `PasswordHashError` for a user without a usable hash. */

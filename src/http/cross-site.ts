@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import type { HttpRequest } from '../util/http-messages.ts';
 import type { Exchange, Refusal } from './exchange.ts';
 
 /** Methods and headers that an allowed page may use. */
@@ -21,7 +21,7 @@ export const RESOURCE_POLICY = { 'Cross-Origin-Resource-Policy': 'same-origin' }
  * resolves to this machine (DNS rebinding) could otherwise read, from its user's browser, everything that needs no
  * login. A request without a Host (HTTP/1.0) comes from no browser.
  */
-export function hasForeignHost({ headers }: IncomingMessage, ownNames: readonly string[]): boolean {
+export function hasForeignHost({ headers }: HttpRequest, ownNames: readonly string[]): boolean {
   const host = (headers.host ?? '').trim().toLowerCase();
   const name = host.replace(/:\d*$/, '').replace(/\.$/, '');
   if (host === '' || /^(.+\.)?localhost$/.test(name) || ownNames.includes(name)) return false;
@@ -33,7 +33,7 @@ export function hasForeignHost({ headers }: IncomingMessage, ownNames: readonly 
  * a file, but not load it into itself. Programs other than browsers send no such headers.
  */
 export function crossSiteRefusal(
-  { method, headers }: IncomingMessage,
+  { method, headers }: HttpRequest,
   allowedOrigins: readonly string[],
 ): Refusal | undefined {
   const site = headers['sec-fetch-site'];
@@ -63,13 +63,13 @@ const CODE = new Set([
  * Refuses a file of the drive that a page of this gateway would run as its code. The pages' own scripts and styles are not
  * in the drive.
  */
-export function codeRefusal({ headers }: IncomingMessage): Refusal | undefined {
+export function codeRefusal({ headers }: HttpRequest): Refusal | undefined {
   const isCode = headers['sec-fetch-site'] === 'same-origin' && CODE.has(headers['sec-fetch-dest'] ?? '');
   return isCode ? { status: 403, text: 'Files of the drive never run as a part of its pages.' } : undefined;
 }
 
 /** Whether a browser asks in advance if a page of another origin may send a request (CORS). It sends no login. */
-export function isPreflight(request: IncomingMessage): boolean {
+export function isPreflight(request: HttpRequest): boolean {
   const { origin, 'access-control-request-method': method } = request.headers;
   return request.method === 'OPTIONS' && origin !== undefined && method !== undefined;
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http';
 import { onAbort } from '../util/abort.ts';
 import { type BasePath, partAbove } from '../util/base-path.ts';
 import type { Clock, Instant } from '../util/clock.ts';
 import { type ContentCoding, codingFor } from '../util/content-coding.ts';
+import type { HttpRequest, HttpResponse } from '../util/http-messages.ts';
 import { isLoopback } from '../util/networks.ts';
 import type { Pace, Paces } from './bandwidth.ts';
 import type { Forwarded } from './forwarded.ts';
@@ -100,8 +101,8 @@ export class Exchange {
   #query: URLSearchParams | undefined;
 
   constructor(
-    readonly request: IncomingMessage,
-    readonly response: ServerResponse,
+    readonly request: HttpRequest,
+    readonly response: HttpResponse,
     { forwarded, isSecure, basePath, expectsContinue, clock, headers }: ExchangeOptions,
   ) {
     const target = request.url ?? '/';
@@ -182,11 +183,6 @@ export class Exchange {
   /** Bytes sent over the connection since the request arrived: its answer, and the rest of earlier answers. */
   get sentBytes(): number {
     return this.request.socket.bytesWritten - this.#sentBeforeBytes;
-  }
-
-  /** Whether the client still waits for `100 Continue`, because nothing has begun to read its body. */
-  get awaitsContinue(): boolean {
-    return this.#awaitsContinue;
   }
 
   /** Ends the exchange when its connection has ended. Node emits no event on a response queued behind another. */

@@ -49,7 +49,7 @@ export interface GatewayServerOptions<D> {
   readonly signInProvider?: SignInProvider | undefined;
   /** How the page for signing in presents the drive. */
   readonly look?: PageLook;
-  /** Returns the drive of a user, or without a user that of everybody. Called once for each user, not for each request. */
+  /** Returns the drive of a user, or without a user that of everybody. */
   readonly driveOf: (user: User | undefined) => D;
   readonly handle: Handle<D>;
   readonly ownRoute?: OwnRoute<D>;
@@ -127,7 +127,7 @@ export async function startGatewayServer<D>(options: GatewayServerOptions<D>): P
     users && new Credentials(users, { clock, log, closing: closing.signal, checkLogin, checkAppPassword });
   const sessions = new Sessions(clock);
   const rules: AdmissionRules<D> = {
-    driveOf: rememberedDrives(options.driveOf),
+    driveOf: options.driveOf,
     handle,
     ownRoute: options.ownRoute,
     credentials,
@@ -189,20 +189,6 @@ export async function startGatewayServer<D>(options: GatewayServerOptions<D>): P
       if (changes.users) credentials?.replaceUsers(changes.users);
       if (changes.users) sessions.replaceUsers(changes.users);
     },
-  };
-}
-
-/** Returns `driveOf` with a memory. A user who has changed is another object. */
-function rememberedDrives<D>(
-  driveOf: GatewayServerOptions<D>['driveOf'],
-): GatewayServerOptions<D>['driveOf'] {
-  const everybody = {};
-  const known = new WeakMap<object, { readonly drive: D }>();
-  return (user) => {
-    const key = user ?? everybody;
-    const found = known.get(key) ?? { drive: driveOf(user) };
-    known.set(key, found);
-    return found.drive;
   };
 }
 

@@ -3,6 +3,7 @@ import type { LRUCache } from 'lru-cache';
 import { type Clock, elapsedMs } from '../util/clock.ts';
 import { createLru } from '../util/lru.ts';
 import { neighborhoodOf } from '../util/networks.ts';
+import { retryPauseMs } from '../util/wait.ts';
 
 /** Maximum number of wrong passwords for one name without a wait: typing errors, and the tries that Windows adds. */
 const FREE_TRIES = 3;
@@ -119,7 +120,8 @@ export class GuessCounter {
 
   #waitAfter(wrong: number): number {
     if (wrong <= FREE_TRIES) return 0;
-    return Math.min(this.options.longestWaitMs, FIRST_WAIT_MS * 2 ** (wrong - FREE_TRIES - 1));
+    const { longestWaitMs: maxMs } = this.options;
+    return retryPauseMs({ firstMs: FIRST_WAIT_MS, maxMs }, wrong - FREE_TRIES);
   }
 
   #ofName({ name }: GuessCounts, nowMs: number): Guesses | undefined {

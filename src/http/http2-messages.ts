@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events';
-import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http';
+import type { OutgoingHttpHeader } from 'node:http';
 import {
   constants,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
+import type { HttpRequest, HttpResponse, RequestSocket } from '../util/http-messages.ts';
 
 /**
  * Size of the pieces in which content is handed to Node, in bytes. A whole block of a file would count as the session's
@@ -19,12 +19,24 @@ const PIECE_BYTES = 256 * 1024;
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
+ * When one of these fields has several lines, Node's HTTP/2 silently keeps only the first; its HTTP/1.1 joins them. Several lines
+ * of `If-Match` are one list (RFC 9110 §5.3); those of a field with a single value get the same answer over both versions.
+ */
+const JOINED = [
+  'if-match',
+  'if-none-match',
+  'if-range',
+  'range',
+  'content-encoding',
+  'content-md5',
+  'content-range',
+] as const;
+
+/**
  * A stream in the place of the socket that a request over HTTP/1.1 has for itself: it counts the bytes of its bodies, and
  * destroying it leaves the other requests of the connection alone.
  */
-export class StreamSocket
-  implements Pick<Socket, 'bytesRead' | 'bytesWritten' | 'writableLength' | 'destroyed'>
-{
+export class StreamSocket implements RequestSocket {
   bytesRead = 0;
   bytesWritten = 0;
   readonly localPort: number | undefined;
@@ -48,13 +60,9 @@ export class StreamSocket
 }
 
 /**
- * A request over HTTP/2, with the members of `IncomingMessage` that davgate uses. Node's own `Http2ServerRequest` says that
- * it is complete, and ends without an error, when it was reset in the middle.
+ * A request over HTTP/2. Node's own `Http2ServerRequest` says that it is complete, and ends without an error, when it was reset in the middle.
  */
-export class Http2Request
-  extends Readable
-  implements Pick<IncomingMessage, 'complete' | 'headers' | 'httpVersion' | 'method' | 'rawHeaders' | 'url'>
-{
+export class Http2Request extends Readable implements HttpRequest {
   readonly httpVersion = '2.0';
   readonly method: string;
   readonly url: string;
@@ -74,7 +82,7 @@ export class Http2Request
     this.complete = stream.endAfterHeaders;
     this.method = headers[':method'] ?? '';
     this.url = headers[':path'] ?? '/';
-    this.headers = likeHttp1(headers, this.complete);
+    this.headers = likeHttp1(headers, rawHeaders, this.complete);
     this.rawHeaders = withoutPseudo(rawHeaders);
     this.socket = new StreamSocket(stream);
     stream.once('end', () => {
@@ -99,12 +107,22 @@ export class Http2Request
 
 /**
  * Adds `Host`, which `:authority` replaces, and to a body of unknown length the `Transfer-Encoding` that it has over
- * HTTP/1.1. No client can send that field over HTTP/2: such a request is malformed (RFC 9113 §8.2.2).
+ * HTTP/1.1. No client can send that field over HTTP/2: such a request is malformed (RFC 9113 §8.2.2). Joins the lines of
+ * the fields for which Node kept only the first.
  */
-function likeHttp1(headers: IncomingHttpHeaders, isBodiless: boolean): IncomingHttpHeaders {
+function likeHttp1(
+  headers: IncomingHttpHeaders,
+  rawHeaders: readonly string[],
+  isBodiless: boolean,
+): IncomingHttpHeaders {
   headers.host = headers[':authority'] ?? headers.host;
   if (!isBodiless && headers['content-length'] === undefined) headers['transfer-encoding'] = 'chunked';
+  for (const name of JOINED) if (headers[name] !== undefined) headers[name] = linesOf(rawHeaders, name);
   return headers;
+}
+
+function linesOf(rawHeaders: readonly string[], name: string): string {
+  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1] === name).join(', ');
 }
 
 /** Returns names and values without `:method` and its like; `:authority` becomes the `Host`, also beside another one. */
@@ -120,13 +138,9 @@ function withoutPseudo(rawHeaders: readonly string[]): string[] {
 }
 
 /**
- * The answer to a request over HTTP/2, with the members of `ServerResponse` that davgate uses. Node's own
- * `Http2ServerResponse` says "finish" also of an answer that was cut off, and says nothing when a HEAD is reset.
+ * The answer to a request over HTTP/2. Node's own `Http2ServerResponse` says "finish" also of an answer that was cut off, and says nothing when a HEAD is reset.
  */
-export class Http2Response
-  extends EventEmitter
-  implements Pick<ServerResponse, 'headersSent' | 'shouldKeepAlive' | 'statusCode' | 'writableLength'>
-{
+export class Http2Response extends EventEmitter implements HttpResponse {
   statusCode = 200;
   /** Without effect: a stream ends with its request, and the connection stays. */
   shouldKeepAlive = true;
@@ -152,6 +166,10 @@ export class Http2Response
 
   get writableLength(): number {
     return this.#stream.writableLength;
+  }
+
+  get destroyed(): boolean {
+    return this.#stream.destroyed;
   }
 
   /** `list` has names and values in turns. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import {
   constants,
   type IncomingHttpHeaders,
@@ -8,6 +8,8 @@ import {
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import { type Clock, elapsedMs } from '../util/clock.ts';
+import { errorCodeOf } from '../util/error-code.ts';
+import type { HttpRequest, HttpResponse } from '../util/http-messages.ts';
 import type { Log } from '../util/log.ts';
 import type { Connection, Connections } from './connections.ts';
 import type { Refusal } from './exchange.ts';
@@ -50,8 +52,8 @@ const CHECKS = 4;
 
 /** Handles a request. `refusal` is what must be answered in place of it. */
 type Serve = (
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: HttpRequest,
+  response: HttpResponse,
   expectsContinue: boolean,
   refusal: Refusal | undefined,
 ) => Promise<void>;
@@ -61,6 +63,8 @@ export interface Http2Options {
   readonly serve: Serve;
   readonly clock: Clock;
   readonly log: Log;
+  /** Returns whether the server takes no new request. */
+  readonly isClosing: () => boolean;
   /** Aborted when the server has closed. */
   readonly closed: AbortSignal;
 }
@@ -79,7 +83,7 @@ function openSession(
   socket: TLSSocket,
   connection: Connection,
   connections: Connections,
-  { limits, serve, clock, log }: Http2Options,
+  { limits, serve, clock, log, isClosing }: Http2Options,
 ): void {
   const session = performServerHandshake(socket, {
     maxHeaderListPairs: HEADER_FIELDS_MAX,
@@ -96,7 +100,7 @@ function openSession(
   session.setLocalWindowSize(WINDOW_BYTES.connection);
   connection.session = session;
   session.on('error', (error) => {
-    const code = 'code' in error ? String(error.code) : '';
+    const code = errorCodeOf(error);
     // A broken connection is not a malformed request.
     if (code !== '' && !code.startsWith('ERR_HTTP2_')) return;
     log.info('HTTP/2 connection closed', { address: connection.address, reason: error.message });
@@ -123,11 +127,11 @@ function openSession(
     connections.addStream(request.socket, connection);
     const response = new Http2Response(request);
     const expectsContinue = headers.expect !== undefined && !request.complete;
-    // They have the members of HTTP/1.1's that davgate uses, as the types in their `implements` say.
-    const [message, answer] = [request as unknown as IncomingMessage, response as unknown as ServerResponse];
-    void serve(message, answer, expectsContinue, refusal);
+    void serve(request, response, expectsContinue, refusal);
   };
   session.on('stream', begin);
+  // The handshake was under way when the other sessions were told. Requests would be taken, and cut off soon.
+  if (isClosing()) session.close();
 }
 
 /** Returns a function that counts a nuisance, and ends the session after too many of them. */

@@ -50,9 +50,10 @@ export async function cutIdleConnections(
   }
 }
 
-/** Whether the client could send more of its body. A full buffer means that the gateway is the slow side. */
-function owesBody({ request, awaitsContinue }: Exchange): boolean {
-  return !request.complete && !awaitsContinue && request.readableLength < request.readableHighWaterMark;
+/** Whether the client could send more of its body. The gateway is the slow side before it reads, and while its buffer is full. */
+function owesBody({ request }: Exchange): boolean {
+  const isRead = request.readableFlowing !== null;
+  return isRead && !request.complete && request.readableLength < request.readableHighWaterMark;
 }
 
 /** Returns how long `isWaiting` has been true without a change of `bytes`, in ms. */

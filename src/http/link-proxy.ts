@@ -1,5 +1,6 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request as sendRequest } from 'node:http';
 import type { Log } from '../util/log.ts';
+import { readBody } from '../util/whole-body.ts';
 import type { Exchange } from './exchange.ts';
 import { queryOfTarget } from './request-target.ts';
 
@@ -70,14 +71,7 @@ async function forward(exchange: Exchange, target: Target, log: Log): Promise<vo
 /** Returns the body of a POST; `undefined` when it is too long. */
 async function formOf(exchange: Exchange): Promise<Buffer | undefined> {
   if (exchange.request.method !== 'POST') return Buffer.alloc(0);
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of exchange.body()) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > FORM_BYTES_MAX) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  return readBody(exchange.body(), FORM_BYTES_MAX);
 }
 
 function ask(

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type prometheus from 'prom-client';
 // Only the classes used here: the whole library also loads OpenTelemetry's API, which takes longer than all of the rest.
@@ -6,6 +5,7 @@ import Counter from 'prom-client/lib/counter.js';
 import Gauge from 'prom-client/lib/gauge.js';
 import Histogram from 'prom-client/lib/histogram.js';
 import Registry from 'prom-client/lib/registry.js';
+import type { HttpRequest } from '../util/http-messages.ts';
 import type { Meter } from '../util/meter.ts';
 import { packageVersion } from '../util/package.ts';
 
@@ -47,7 +47,7 @@ export interface Metrics {
   /** Reports these values from now on. Call it once. */
   watch(gauges: Gauges): void;
   /** Counts a finished exchange. `status` is `undefined` when the client left before the answer. */
-  answered(request: IncomingMessage, status: number | undefined, ms: number): void;
+  answered(request: HttpRequest, status: number | undefined, ms: number): void;
   /** Counts the bytes of a client's connection. */
   connected(socket: Socket): void;
   /** Returns all metrics in the text format of Prometheus. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { HttpRequest } from '../util/http-messages.ts';
 import { isLoopback } from '../util/networks.ts';
 import type { Exchange } from './exchange.ts';
 import { METRICS_CONTENT_TYPE, type Metrics } from './metrics.ts';
@@ -68,9 +68,13 @@ const PROXY_HEADERS = [
   'x-real-ip',
 ];
 
-/** Whether the request comes from this machine, and not through a proxy on it. */
-function isLocal(address: string, { headers }: IncomingMessage): boolean {
-  return isLoopback(address) && !PROXY_HEADERS.some((name) => name in headers);
+/**
+ * Whether the request comes from this machine, and not through a proxy on it. A proxy that adds no header often speaks
+ * HTTP/1.0, as nginx does by default. Prometheus and curl do not.
+ */
+function isLocal(address: string, { headers, httpVersion }: HttpRequest): boolean {
+  const isProxied = httpVersion === '1.0' || PROXY_HEADERS.some((name) => name in headers);
+  return isLoopback(address) && !isProxied;
 }
 
 /** Answers 200 while requests are welcome, 503 while the gateway drains. */

@@ -1,4 +1,10 @@
-import type { AuthorizationResponseError, ClientAuth, Configuration, ResponseBodyError } from 'openid-client';
+import type {
+  AuthorizationResponseError,
+  ClientAuth,
+  Configuration,
+  ResponseBodyError,
+  ServerMetadata,
+} from 'openid-client';
 
 type Library = typeof import('openid-client');
 
@@ -35,8 +41,8 @@ export interface OidcChecks {
 
 /**
  * Why there is no user name. `away`: the provider does not answer. `denied`: the person or the provider declined.
- * `expired`: the sign-in is too old or was used before. `unverified`: the e-mail address is not confirmed. `failed`:
- * everything else, as an answer that is not valid.
+ * `expired`: the sign-in is too old or was used before, or the browser brings no answer of the provider. `unverified`: the
+ * e-mail address is not confirmed. `failed`: everything else, as an answer that is not valid.
  */
 export type OidcProblem = 'away' | 'denied' | 'expired' | 'unverified' | 'failed';
 
@@ -85,15 +91,16 @@ export class OidcProvider {
   /** Returns the name of the user with whom the provider has sent the browser back. Throws `OidcError`. */
   userName(query: URLSearchParams, { redirectUri, state, nonce, verifier }: OidcChecks): Promise<string> {
     return this.#ask(async ({ library, configuration }) => {
-      const url = new URL(`${redirectUri}?${query}`);
+      const metadata = configuration.serverMetadata();
+      const url = new URL(`${redirectUri}?${answerIn(query, metadata)}`);
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
       const tokens = await library.authorizationCodeGrant(configuration, url, checks);
       const claims = tokens.claims();
-      // Some providers tell no more than the subject in the token itself.
-      const isEnough = !claims || this.#client.userClaim in claims;
-      const hasMore = configuration.serverMetadata().userinfo_endpoint !== undefined;
-      if (isEnough || !hasMore) return this.#nameIn(claims ?? {});
-      return this.#nameIn(await library.fetchUserInfo(configuration, tokens.access_token, claims.sub));
+      // Some providers tell no more than the subject in the token itself, or not whether an address is verified.
+      const isEnough = !claims || this.#wantedClaims().every((claim) => claim in claims);
+      if (isEnough || metadata.userinfo_endpoint === undefined) return this.#nameIn(claims ?? {});
+      const more = await library.fetchUserInfo(configuration, tokens.access_token, claims.sub);
+      return this.#nameIn({ ...claims, ...more });
     });
   }
 
@@ -103,10 +110,14 @@ export class OidcProvider {
     try {
       return await question(discovered);
     } catch (error) {
-      // The provider may have changed since it was discovered. A browser can bring a refusal as often as it likes.
-      if (!isRefusal(error, discovered.library)) this.#discovered = undefined;
+      if (isOutdated(error)) this.#discovered = undefined;
       throw failureOf(error, discovered.library);
     }
+  }
+
+  #wantedClaims(): readonly string[] {
+    const { userClaim } = this.#client;
+    return userClaim === 'email' ? [userClaim, 'email_verified'] : [userClaim];
   }
 
   /** Throws `OidcError`. */
@@ -118,6 +129,7 @@ export class OidcProvider {
         'failed',
         `the claim ${userClaim} ${name === undefined ? 'is missing' : 'is not a user name'}; choose another with oidc-user-claim, or add its scope to oidc-scope`,
       );
+    // Providers that never say it are believed.
     if (userClaim === 'email' && String(claims['email_verified']) === 'false')
       throw new OidcError('unverified', `the e-mail address ${name} is not verified`);
     return name.normalize('NFC');
@@ -159,6 +171,24 @@ function secretSender(library: Library, secret: string): ClientAuth {
   };
 }
 
+/** The parameters with which a provider sends a browser back (RFC 6749 §4.1.2, RFC 9207 §2). */
+const ANSWER = ['state', 'code', 'error', 'error_description', 'iss'];
+
+/** Returns the provider's answer. Throws `OidcError` for what a browser brings and no provider says. */
+function answerIn(query: URLSearchParams, provider: ServerMetadata): URLSearchParams {
+  const answer = new URLSearchParams();
+  for (const name of ANSWER) {
+    const value = query.get(name);
+    if (value) answer.set(name, value);
+  }
+  const isNamed = answer.has('iss') || provider.authorization_response_iss_parameter_supported;
+  if (isNamed && answer.get('iss') !== provider.issuer)
+    throw new OidcError('expired', 'the browser has come back with the "iss" of another provider, or none');
+  if (!answer.has('code') && !answer.has('error'))
+    throw new OidcError('expired', 'the browser has come back without a code and without an error');
+  return answer;
+}
+
 function failureOf(error: unknown, library: Library): OidcError {
   if (error instanceof OidcError) return error;
   return new OidcError(problemOf(error, library), reasonOf(error, library));
@@ -184,9 +214,26 @@ function problemOf(error: unknown, library: Library): OidcProblem {
   if (!(error instanceof Error)) return 'failed';
   const { cause } = error;
   if (cause instanceof Response) return cause.status >= 500 ? 'away' : 'failed';
-  // What `fetch` throws when the connection fails.
-  const isUnreachable = error instanceof TypeError && cause instanceof Error;
-  return isUnreachable || ('code' in error && error.code === 'OAUTH_TIMEOUT') ? 'away' : 'failed';
+  return isUnreachable(error) ? 'away' : 'failed';
+}
+
+/** Codes of errors in a token, its signature or the choice of its key. */
+const INVALID: ReadonlySet<unknown> = new Set(['OAUTH_INVALID_RESPONSE', 'OAUTH_KEY_SELECTION_FAILED']);
+
+/**
+ * Whether the provider may have other addresses or keys by now than it has described. A browser can bring other errors as
+ * often as it likes.
+ */
+function isOutdated(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const isInvalid = 'code' in error && INVALID.has(error.code);
+  return isInvalid || isUnreachable(error) || error.cause instanceof Response;
+}
+
+/** Whether the connection has failed, as `fetch` says it, or the answer took too long. */
+function isUnreachable(error: Error): boolean {
+  const isCut = error instanceof TypeError && error.cause instanceof Error;
+  return isCut || ('code' in error && error.code === 'OAUTH_TIMEOUT');
 }
 
 /** Returns what the library says, without the tokens and claims that it attaches to its errors. */

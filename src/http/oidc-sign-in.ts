@@ -1,31 +1,27 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { ageMs, type Clock, type Moment, momentNow } from '../util/clock.ts';
+import { ageMs, type Clock, momentNow } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { createLru } from '../util/lru.ts';
+import { neighborhoodOf } from '../util/networks.ts';
+import { BegunSignIns } from './begun-sign-ins.ts';
 import type { User } from './credentials.ts';
 import type { Exchange } from './exchange.ts';
-import { type OidcChecks, type OidcClient, OidcError, OidcProvider } from './oidc-provider.ts';
+import { type OidcClient, OidcError, OidcProvider } from './oidc-provider.ts';
 import { cookieName, cookieOf, OIDC_PATH, type SignInAtProvider, type SignInProvider } from './sign-in.ts';
 
 /** How long a person has for the sign-in at the provider, in ms. */
 const BEGUN_MS = 10 * 60_000;
 
-/** Maximum number of sign-ins that have begun; beyond it the oldest is forgotten. */
+/** Maximum number of sign-ins that have begun, if nothing else is said. */
 const BEGUN_MAX = 10_000;
 
 /** Maximum length of a remembered address to go on to, in characters. */
 const TO_MAX = 1_000;
 
 /** Maximum number of parallel questions to the provider. */
-const ASKING_MAX = 32;
+const ASKING_MAX = 64;
 
-/** A sign-in that has begun. The provider sends its browser back. */
-interface Begun extends OidcChecks {
-  /** The hash of the browser's secret. */
-  readonly browser: string;
-  readonly to: string;
-  readonly since: Moment;
-}
+/** Maximum number of one client among these, so that one client does not take the turns of all. */
+const ASKING_PER_CLIENT_MAX = 32;
 
 export interface OidcSignInOptions {
   readonly client: OidcClient;
@@ -35,6 +31,8 @@ export interface OidcSignInOptions {
   readonly publicUrl: string | undefined;
   /** Returns the user for a name that davgate does not know; absent if only its own users may sign in. */
   readonly newUser?: ((name: string) => User) | undefined;
+  /** Maximum number of sign-ins that have begun. */
+  readonly begunMax?: number;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -44,14 +42,16 @@ export class OidcSignIn implements SignInProvider {
   readonly name: string;
   readonly #options: OidcSignInOptions;
   readonly #provider: OidcProvider;
-  /** By the state. Each is used once. */
-  readonly #begun = createLru<Begun>(BEGUN_MAX);
-  #asking = 0;
+  /** Each is used once. */
+  readonly #begun: BegunSignIns;
+  /** The client of each question that the provider has not answered. */
+  readonly #asking: string[] = [];
 
   constructor(options: OidcSignInOptions) {
     this.name = options.name;
     this.#options = options;
     this.#provider = new OidcProvider(options.client);
+    this.#begun = new BegunSignIns(options.begunMax ?? BEGUN_MAX);
   }
 
   /** Begins a sign-in. The cookie ties it to the browser, which must not come back with somebody else's. */
@@ -65,11 +65,12 @@ export class OidcSignIn implements SignInProvider {
       ...{ state: newSecret(), nonce: newSecret(), verifier: newSecret() },
     };
     try {
-      const address = await this.#ask(() => this.#provider.signInAddress(checks));
+      const signInAddress = await this.#ask(exchange, () => this.#provider.signInAddress(checks));
       const goOn = to.length > TO_MAX ? `${exchange.prefix}/` : to;
+      const { address } = exchange;
       const browser = hashOf(secret);
-      this.#begun.set(checks.state, { ...checks, browser, to: goOn, since: momentNow(clock) });
-      return { address, cookie: cookie(exchange, secret) };
+      this.#begun.add({ ...checks, address, browser, to: goOn, since: momentNow(clock) });
+      return { address: signInAddress, cookie: cookie(exchange, secret) };
     } catch (error) {
       return { to, problem: problemOf(error, exchange, log) };
     }
@@ -79,8 +80,7 @@ export class OidcSignIn implements SignInProvider {
   async finish(exchange: Exchange, find: (name: string) => User | undefined): Promise<SignInAtProvider> {
     const { clock, log, newUser } = this.#options;
     const { query, address } = exchange;
-    const state = query.get('state') ?? '';
-    const begun = this.#begun.get(state);
+    const begun = this.#begun.get(query.get('state') ?? '');
     const secret = cookieOf(exchange, 'oidc');
     let to = `${exchange.prefix}/`;
     try {
@@ -89,9 +89,9 @@ export class OidcSignIn implements SignInProvider {
       // Left for its own browser.
       if (secret === undefined || hashOf(secret) !== begun.browser)
         throw new OidcError('expired', 'the sign-in began in another browser, or the cookie is missing');
-      this.#begun.delete(state);
+      this.#begun.delete(begun);
       to = begun.to;
-      const name = await this.#ask(() => this.#provider.userName(query, begun));
+      const name = await this.#ask(exchange, () => this.#provider.userName(query, begun));
       const user = find(name) ?? newUser?.(name);
       if (user) return { user, to };
       log.warn('sign-in failed', { address, user: name, reason: 'davgate has no user of this name' });
@@ -102,13 +102,16 @@ export class OidcSignIn implements SignInProvider {
   }
 
   /** Nobody can make davgate keep many questions to a slow provider open. */
-  async #ask<T>(question: () => Promise<T>): Promise<T> {
-    if (this.#asking >= ASKING_MAX) throw new OidcError('away', 'too many sign-ins wait for its answers');
-    this.#asking += 1;
+  async #ask<T>({ address }: Exchange, question: () => Promise<T>): Promise<T> {
+    const client = neighborhoodOf(address);
+    const own = this.#asking.filter((one) => one === client);
+    if (this.#asking.length >= ASKING_MAX || own.length >= ASKING_PER_CLIENT_MAX)
+      throw new OidcError('away', 'too many sign-ins wait for its answers');
+    this.#asking.push(client);
     try {
       return await question();
     } finally {
-      this.#asking -= 1;
+      this.#asking.splice(this.#asking.indexOf(client), 1);
     }
   }
 

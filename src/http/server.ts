@@ -1,8 +1,9 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Address, SocketAddress } from '../config/address.ts';
 import type { BasePath } from '../util/base-path.ts';
 import type { Clock } from '../util/clock.ts';
+import type { HttpRequest, HttpResponse } from '../util/http-messages.ts';
 import type { Log } from '../util/log.ts';
 import type { Networks } from '../util/networks.ts';
 import { Connections } from './connections.ts';
@@ -81,8 +82,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const headers = options.headers ?? ((): Readonly<Record<string, string>> => ({}));
   const drain = new Drain(server, connections, log);
   const serve = async (
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: HttpRequest,
+    response: HttpResponse,
     expectsContinue: boolean,
     refusal?: Refusal,
   ) => {
@@ -106,7 +107,9 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     if (malformed) connection.isRefused = connection.session === undefined;
     if (malformed || drain.isAnnounced) response.shouldKeepAlive = false;
     connections.begin(connection, exchange);
+    const mustWait = connection.exchanges.size > 1 && connection.session === undefined;
     try {
+      if (mustWait && !(await connections.turnOf(connection, exchange))) throw new ClientGone();
       await (malformed ? exchange.refuse(malformed) : options.handle(exchange));
     } catch (error) {
       const { requestId } = exchange;
@@ -128,7 +131,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.connected?.(socket));
   if (hasHttp2) {
     const { acceptHttp2 } = await import('./http2.ts');
-    acceptHttp2(server, connections, { limits, serve, clock, log, closed: drain.signal });
+    const isClosing = () => drain.isOn;
+    acceptHttp2(server, connections, { limits, serve, clock, log, isClosing, closed: drain.signal });
   }
   const place = await listenAt(server, options);
   void cutIdleConnections(connections, limits, { clock, log }, drain.signal);
@@ -158,7 +162,7 @@ const BAD_PREFIX: Refusal = {
 const HOST = 'host';
 
 /** Returns why a request that Node's parser accepted is malformed, or `undefined` for a well-formed one. */
-function malformedRefusal({ rawHeaders, headers, httpVersion }: IncomingMessage): Refusal | undefined {
+function malformedRefusal({ rawHeaders, headers, httpVersion }: HttpRequest): Refusal | undefined {
   if (rawHeaders.length / 2 > HEADER_FIELDS_MAX)
     return { status: 431, text: `Too many header fields; send at most ${HEADER_FIELDS_MAX}.` };
   let hosts = 0;

@@ -1,4 +1,5 @@
 import { pathBelow } from '../util/base-path.ts';
+import { readBody } from '../util/whole-body.ts';
 import type { Exchange, Refusal } from './exchange.ts';
 
 export const SIGN_IN_PATH = '/.davgate/sign-in';
@@ -34,14 +35,8 @@ function isOfSignIn(path: string): boolean {
 export async function formOf(exchange: Exchange): Promise<URLSearchParams | undefined> {
   const [type = ''] = (exchange.request.headers['content-type'] ?? '').split(';');
   if (type.trim().toLowerCase() !== 'application/x-www-form-urlencoded') return undefined;
-  const pieces: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const piece of exchange.body()) {
-    sizeBytes += piece.length;
-    if (sizeBytes > FORM_BYTES_MAX) return undefined;
-    pieces.push(piece);
-  }
-  return new URLSearchParams(Buffer.concat(pieces).toString());
+  const body = await readBody(exchange.body(), FORM_BYTES_MAX);
+  return body && new URLSearchParams(body.toString());
 }
 
 /** Whether a form comes from a page of this gateway: another site must not sign its visitors in under its own name. */

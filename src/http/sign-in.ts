@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { HttpRequest } from '../util/http-messages.ts';
 import type { Log } from '../util/log.ts';
 import type { PageLook } from '../util/look.ts';
 import type { Credentials, User } from './credentials.ts';
@@ -258,7 +258,7 @@ function seeOther(
  * Whether a browser opens an address in a window, and shows what it gets. Browsers tell that only to https and to this
  * machine; else they are known by what they accept.
  */
-function isBrowsersNavigation({ method, headers }: IncomingMessage): boolean {
+function isBrowsersNavigation({ method, headers }: HttpRequest): boolean {
   const { accept = '', 'sec-fetch-mode': mode, 'sec-fetch-dest': target = 'document' } = headers;
   if (method !== 'GET') return false;
   if (mode !== undefined) return mode === 'navigate' && target === 'document' && accept.includes('text/html');
@@ -270,7 +270,7 @@ function isBrowsersNavigation({ method, headers }: IncomingMessage): boolean {
 }
 
 /** Whether a page of this gateway asks, or a person who opens an address. Programs and old browsers do not say it. */
-function isOwnRequest({ method, headers }: IncomingMessage): boolean {
+function isOwnRequest({ method, headers }: HttpRequest): boolean {
   const { 'sec-fetch-site': site = 'same-origin', 'sec-fetch-mode': mode } = headers;
   return site === 'same-origin' || site === 'none' || (method === 'GET' && mode === 'navigate');
 }
@@ -281,7 +281,7 @@ function sentToken({ request, query }: Exchange): string {
 }
 
 /** Whether the application asks and reads the status, and not a person in front of the page. */
-function isForScript({ headers }: IncomingMessage): boolean {
+function isForScript({ headers }: HttpRequest): boolean {
   return headers[CSRF_HEADER] !== undefined;
 }
 

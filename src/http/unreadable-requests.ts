@@ -1,6 +1,7 @@
 import { type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../util/clock.ts';
+import { errorCodeOf } from '../util/error-code.ts';
 import type { Log } from '../util/log.ts';
 import { Alarm } from '../util/wait.ts';
 import type { Connections } from './connections.ts';
@@ -89,7 +90,7 @@ export function refuseUnreadable(server: Server, connections: Connections, optio
     void refuseOn(socket, { malformation, method: line.method }, exchanges, options);
   };
   server.on('clientError', (error, socket) => {
-    const code = 'code' in error ? String(error.code) : '';
+    const code = errorCodeOf(error);
     // A broken connection is not a malformed request, and has no client to answer.
     if (!/^(HPE_|ERR_HTTP_)/.test(code)) socket.destroy();
     else refuseOnce(socket, code, code === 'HPE_INVALID_METHOD' ? { method: 'none' } : requestLineIn(error));

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../util/clock.ts';
+import type { HttpRequest } from '../util/http-messages.ts';
 import { Alarm } from '../util/wait.ts';
 
 /** Maximum size of an unwanted body that is read to its end, so that the connection can be used again, in bytes. */
@@ -13,7 +13,7 @@ const LINGER_MS = 10_000;
 export const LINGER_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Reads and discards the rest of the body. Stops at the limits, or when the client has gone. */
-export async function discardBody(request: IncomingMessage, clock: Clock): Promise<void> {
+export async function discardBody(request: HttpRequest, clock: Clock): Promise<void> {
   if (request.destroyed || request.readableEnded) return;
   if (request.complete && request.readableLength === 0) return;
   const done = new Alarm(clock);

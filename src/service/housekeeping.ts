@@ -5,7 +5,7 @@ import { type Accounts, inRoot } from './accounts/accounts.ts';
 import { firstItems } from './accounts/homes.ts';
 import type { Tokens } from './accounts/tokens.ts';
 import type { GuessRows } from './directory/guess-rows.ts';
-import type { ItemRows } from './directory/item-rows.ts';
+import type { ItemRow, ItemRows } from './directory/item-rows.ts';
 import type { Nodes } from './directory/nodes.ts';
 import type { JobRows } from './jobs/job-rows.ts';
 import type { Links } from './links/links.ts';
@@ -53,7 +53,7 @@ export async function runHousekeeping(deps: HousekeepingDeps, closing: AbortSign
   }
 }
 
-/** Returns what a round does, one after the other; what frees the most room is first. */
+/** Returns what a round does, one after the other. */
 function partsOf(deps: HousekeepingDeps, closing: AbortSignal): readonly (() => Promise<void>)[] {
   const { storage, tokens, signedIn, guesses, jobRows, nodes, links, temporaryLinks, clock, itemRows } = deps;
   const old = [tokens, signedIn, guesses, jobRows, nodes, links, temporaryLinks];
@@ -62,11 +62,15 @@ function partsOf(deps: HousekeepingDeps, closing: AbortSignal): readonly (() => 
     async () => {
       if (!closing.aborted) await storage.tidy();
     },
+    // While the accounts that `tidy` has loaded for a moment still are.
+    ...itemRows.map((rows) => () => dropRowsOfNothing(rows, deps, closing)),
+    async () => {
+      if (!closing.aborted) await storage.tidyShared();
+    },
     ...old.map((rows) => async () => {
       while (!closing.aborted && (await rows.forgetOld(clock.now(), STEP_ROWS)) === STEP_ROWS)
         await otherCalls();
     }),
-    ...itemRows.map((rows) => () => dropRowsOfNothing(rows, deps, closing)),
   ];
 }
 
@@ -95,7 +99,11 @@ async function clearHome(namespace: string, storage: Storage, closing: AbortSign
   }
 }
 
-/** Removes links, tags and other rows of entries that do not exist and cannot be restored. */
+/**
+ * Removes links, tags and other rows of entries that do not exist and cannot be restored. Where processes share the storage,
+ * each looks at the accounts whose metadata it has loaded. An idle account has its turn too: until its history has ended,
+ * `Storage.tidy` loads it from time to time, and this follows before other accounts take its place.
+ */
 async function dropRowsOfNothing(
   rows: ItemRows,
   { accounts, storage }: HousekeepingDeps,
@@ -103,20 +111,30 @@ async function dropRowsOfNothing(
 ): Promise<void> {
   for (let after = 0; !closing.aborted; ) {
     const some = await rows.all(after, STEP_ROWS);
-    for (const accountId of new Set(some.map((row) => row.accountId))) {
-      const account = await accounts.find(accountId);
-      // An account that was removed meanwhile has no rows left.
-      if (!account) continue;
-      const theirs = some.filter((row) => row.accountId === accountId);
-      const known = await storage.known(
-        inRoot(account).namespace,
-        theirs.map(({ itemId }) => itemId),
-      );
-      for (const row of theirs) if (!known.has(row.itemId)) await rows.forget(row);
+    for (const [namespace, theirs] of await byNamespace(accounts, some)) {
+      const ids = theirs.map(({ itemId }) => itemId);
+      const known = await storage.known(namespace, ids);
+      for (const row of known ? theirs : []) if (!known?.has(row.itemId)) await rows.forget(row);
     }
     const last = some.at(-1);
     if (!last || some.length < STEP_ROWS) return;
     after = last.sequence;
     await otherCalls();
   }
+}
+
+/** Returns the rows of each namespace. An account that was removed meanwhile has no rows left. */
+async function byNamespace(
+  accounts: Accounts,
+  rows: readonly ItemRow[],
+): Promise<ReadonlyMap<string, readonly ItemRow[]>> {
+  const owners = await accounts.findAll(rows.map(({ accountId }) => accountId));
+  const found = new Map<string, ItemRow[]>();
+  for (const [index, row] of rows.entries()) {
+    const owner = owners[index];
+    if (!owner) continue;
+    const { namespace } = inRoot(owner);
+    found.set(namespace, [...(found.get(namespace) ?? []), row]);
+  }
+  return found;
 }

@@ -13,7 +13,7 @@ import { startService as startServer } from './server.ts';
 const MEMORY_FOLDER = '/dev/shm';
 
 /** Containers often have 64 MiB there, which a test with large files would fill. */
-const MEMORY_FREE_MIN_BYTES = 256 * 1024 * 1024;
+const MEMORY_FREE_BYTES_MIN = 256 * 1024 * 1024;
 
 /** A URL leaves out the default port. */
 const HTTP_PORT = 80;
@@ -57,7 +57,7 @@ async function placeFor({ directory, memory = false }: StartOptions): Promise<Pl
 async function memoryFolder(): Promise<string> {
   try {
     const { bavail, bsize } = await statfs(MEMORY_FOLDER);
-    return bavail * bsize >= MEMORY_FREE_MIN_BYTES ? MEMORY_FOLDER : tmpdir();
+    return bavail * bsize >= MEMORY_FREE_BYTES_MIN ? MEMORY_FOLDER : tmpdir();
   } catch {
     return tmpdir();
   }

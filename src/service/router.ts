@@ -8,7 +8,7 @@ import type { Faults } from './faults/faults.ts';
 import { answerEmbed, isEmbedPath } from './links/embed-site.ts';
 import { answerLink } from './links/site.ts';
 import { isTemporaryPath, type TemporarySite, temporarySiteOf } from './links/temporary-site.ts';
-import { isLinkPath } from './links/url.ts';
+import { isLinkPath, rootFrom } from './links/url.ts';
 import { AUTHORIZE_PATH, authorizeSiteOf } from './oauth/authorize-site.ts';
 import { answerTokenRequest, isTokenPath } from './oauth/token-endpoint.ts';
 
@@ -27,7 +27,7 @@ export function createRouter(deps: ServiceDeps, faults: Faults, log: Log): Route
       if (host.role === 'content' && !isForContent(exchange)) return withSafety(notHere(host));
       if (isEmbedPath(exchange.path)) return withSafety(await answerEmbed(exchange, deps));
       if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, deps));
-      if (exchange.path === `/1${AUTHORIZE_PATH}`) return movedTo(`${AUTHORIZE_PATH}?${exchange.query}`);
+      if (exchange.path === `/1${AUTHORIZE_PATH}`) return authorizeMoved(exchange);
       if (exchange.path === AUTHORIZE_PATH) return withSafety(await authorizeSite(exchange));
       return withCors(exchange, withSafety(await answerApi(exchange, { deps, faults, temporarySite, host })));
     } catch (error) {
@@ -48,7 +48,7 @@ function notHere({ otherUrl }: Host): Answer {
   return text(404, `This host has only the functions that carry file bytes; all others are at ${otherUrl}`);
 }
 
-interface ApiNeeds {
+interface ApiDeps {
   readonly deps: ServiceDeps;
   readonly faults: Faults;
   readonly temporarySite: TemporarySite;
@@ -57,7 +57,7 @@ interface ApiNeeds {
 
 async function answerApi(
   exchange: Exchange,
-  { deps, faults, temporarySite, host }: ApiNeeds,
+  { deps, faults, temporarySite, host }: ApiDeps,
 ): Promise<Answer> {
   const { path, request } = exchange;
   if (request.method === 'OPTIONS') return preflightAnswer(exchange);
@@ -73,7 +73,9 @@ async function answerApi(
 }
 
 /** The Go SDK (rclone 1.60) still uses the consent page's first address. */
-function movedTo(location: string): Answer {
+function authorizeMoved(exchange: Exchange): Answer {
+  // Relative, because a proxy may serve the service under another path.
+  const location = `${rootFrom(exchange)}${AUTHORIZE_PATH}?${exchange.query}`;
   return { status: 302, headers: { location }, body: '' };
 }
 

@@ -18,7 +18,10 @@ export interface StoreOptions {
   readonly metadata?: string;
   /** The blocks of files: a bucket or, with `metadata`, a folder that the services share. */
   readonly blocks?: BucketAccess | { readonly folder: string };
-  /** With `metadata`: how long a block is kept after nothing refers to it, in ms. At least a day. */
+  /**
+   * With `metadata`: how long a block is kept after nothing refers to it, in ms. At least a day; the longest time that any
+   * service was given counts.
+   */
   readonly keepDeletedBlocksMs?: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -78,9 +81,9 @@ async function openShared(options: StoreOptions, url: string): Promise<Stores> {
   // Few services need what these load.
   const { openPool } = await import('./postgres/connect.ts');
   const { openPostgresDirectory } = await import('./directory/postgres/postgres-directory.ts');
-  const { expectReliable } = await import('./postgres/requirements.ts');
+  const { expectDurable, expectReliable } = await import('./postgres/requirements.ts');
   const { openPostgresStorage } = await import('./storage/postgres/postgres-storage.ts');
-  const pool = openPool(url, log);
+  const pool = openPool(url, log, { accept: expectDurable });
   try {
     await expectReliable(pool);
     const { directory, close } = await openPostgresDirectory(pool);

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { syncDirectory } from '../util/sync-directory.ts';
 
 /** The fsync of a directory, shared by simultaneous callers. */
 export class DirectorySync {
@@ -16,17 +16,8 @@ export class DirectorySync {
 
   async #after(earlier: Promise<void>): Promise<void> {
     await earlier.catch(() => {});
-    this.#running = this.#sync();
+    this.#running = syncDirectory(this.directory);
     this.#next = undefined;
     await this.#running;
-  }
-
-  async #sync(): Promise<void> {
-    const handle = await open(this.directory, 'r');
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
   }
 }

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises';
+import { errorCodeOf } from '../util/error-code.ts';
 import { JournalFull } from './journal.ts';
 
 /** Bytes written between two checks of the free space; less than any reserve. */
@@ -30,12 +31,10 @@ export class DiskRoom {
 
 /** Returns `JournalFull` for an error that reports a full disk, otherwise `error`. */
 export function asFull(error: unknown): unknown {
-  const isFull = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(codeOf(error) ?? codeOf(causeOf(error)) ?? '');
+  const isFull = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(
+    errorCodeOf(error) || errorCodeOf(causeOf(error)),
+  );
   return isFull ? new JournalFull(DISK_FULL, { cause: error }) : error;
-}
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }
 
 function causeOf(error: unknown): unknown {

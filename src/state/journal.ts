@@ -59,8 +59,8 @@ export interface Journal {
   /** Yields the bytes of a write's body. Throws `BodyGone` when the write no longer exists. */
   read(id: string, range?: ByteRange): AsyncIterable<Uint8Array>;
   /**
-   * Moves the body of a write to the lost-and-found folder, beside a file with `reason`, and removes the write. Returns
-   * its new path.
+   * Moves the body of a write to the lost-and-found folder, beside a file with `reason`, and removes the write. Keeps
+   * only the reason when the body cannot be read. Returns its new path. Throws `BodyGone` when the write no longer exists.
    */
   lose(write: PendingWrite, reason: string): Promise<string>;
   lost(): Promise<readonly LostWrite[]>;

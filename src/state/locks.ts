@@ -93,8 +93,8 @@ export interface Locks {
   /** Removes a lock. Returns whether it existed. */
   release(token: string): Promise<boolean>;
   /**
-   * Removes a lock whose token no client has received. Shared state goes on in the background, until it can. Never rejects.
-   * A lock whose `create` rejects needs none of this.
+   * Removes a lock that must end whatever happens: no client has received its token, or its resource is gone. Shared state
+   * goes on in the background, until it can. Never rejects. A lock whose `create` rejects needs none of this.
    */
   withdraw(lock: Lock): Promise<void>;
   /** Returns the locks that protect `path`: those at it, and those above it with depth infinity. */

@@ -1,3 +1,4 @@
+import { numberedName } from './file-name.ts';
 import { foldName } from './path.ts';
 
 /**
@@ -42,12 +43,10 @@ function freeName(
   taken: ReadonlySet<string>,
   numbers: Map<string, number>,
 ): string {
-  const dot = name.lastIndexOf('.');
-  const [stem, ending] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];
   const key = foldName(folder + name);
   let number = numbers.get(key) ?? 0;
-  let free = number === 0 ? name : `${stem} (${number})${ending}`;
-  while (taken.has(foldName(folder + free))) free = `${stem} (${++number})${ending}`;
+  let free = number === 0 ? name : numberedName(name, number);
+  while (taken.has(foldName(folder + free))) free = numberedName(name, ++number);
   numbers.set(key, number);
   return free;
 }

@@ -1,12 +1,13 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { syncDirectorySync } from './sync-directory.ts';
 
 /**
  * Makes a folder that only this user can open, and its missing parents. Returns the made folders from the top down. Syncs
  * the parent of each, so that they survive a power cut. Throws the file system's own error. Does not use Node's recursive
  * `mkdir`, which tries forever in a folder such as `/proc` that takes no folders (seen with Node 20.20).
  */
-export function makeFolder(path: string, syncFolder = syncNames): readonly string[] {
+export function makeFolder(path: string, syncFolder = syncDirectorySync): readonly string[] {
   const missing: string[] = [];
   let folder = resolve(path);
   while (!isThere(folder)) {
@@ -17,16 +18,6 @@ export function makeFolder(path: string, syncFolder = syncNames): readonly strin
   for (const one of missing.length > 0 ? missing : [folder]) make(one);
   for (const one of missing) syncFolder(dirname(one));
   return missing;
-}
-
-/** Syncs the names in `folder` to the disk. Throws the file system's own error. */
-export function syncNames(folder: string): void {
-  const descriptor = openSync(folder, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 function isThere(path: string): boolean {

@@ -11,6 +11,12 @@ const OWN_IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;
 /** An address with a scheme or a host, or of the server's root in Windows' spelling. */
 const ABSOLUTE = /^([a-z][a-z0-9+.-]*:|[/\\]{2}|\\)/i;
 
+/**
+ * Maximum length of all addresses of a document together, in characters. A reference such as `[a]` repeats the address of its
+ * definition, and a completed link the path of the folder: a short text could become a page of any size.
+ */
+const ADDRESSES_LENGTH_MAX = 1_000_000;
+
 const LINK_RELATION = 'noopener noreferrer nofollow';
 
 /** Begins the ids of headings, so that a document cannot take an id of the page around it. */
@@ -25,7 +31,8 @@ const RELATIVE_IMAGE = 'data-image';
 
 /**
  * Makes headings targets of links in the document, keeps links to the web and to files beside the document, and leaves
- * everything else as text: other schemes, and images of other sites, in whose place is a link.
+ * everything else as text: other schemes, addresses beyond their maximum length, and images of other sites, in whose place
+ * is a link.
  */
 export function limitLinks(made: Renderer): void {
   made.validateLink = (url) => WEB.test(url) || OWN_IMAGE.test(url) || !ABSOLUTE.test(url.trim());
@@ -43,11 +50,19 @@ export function limitLinks(made: Renderer): void {
       token.attrSet('id', SECTION + (count === 0 ? slug : `${slug}-${count}`));
     });
   });
+  made.core.ruler.push('addresses', ({ tokens }) => {
+    let length = 0;
+    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      for (const [, value] of token.attrs ?? []) length += String(value).length;
+      if (length <= ADDRESSES_LENGTH_MAX) continue;
+      if (token.type === 'image') token.type = 'text';
+      if (token.type === 'link_open') token.attrs = null;
+    }
+  });
   const { rules } = made.renderer;
   rules['link_open'] = (tokens, index, options, _, self) => {
     const token = tokens[index];
-    const address = String(token?.attrGet('href') ?? '');
-    if (token) token.attrs = linkAttributes(address);
+    if (token?.attrs) token.attrs = linkAttributes(String(token.attrGet('href') ?? ''));
     return self.renderToken(tokens, index, options);
   };
   const image = rules['image'];
@@ -85,18 +100,35 @@ function slugOf(text: string): string {
 /** Returns the address for a relative link or image of a document; `undefined` if it leads nowhere. */
 export type UrlOfRelative = (address: string, as: 'link' | 'image') => string | undefined;
 
-/** Completes the relative links and images in rendered markup. Those that lead nowhere become text. */
+/**
+ * Completes the relative links and images in rendered markup. Those that lead nowhere become text, and so do those beyond the
+ * maximum length of addresses. `urlOf` is called once for each address.
+ */
 export function withRelativeLinks(markup: string, urlOf: UrlOfRelative): string {
+  /** Escaped URLs. */
+  const urls = new Map<string, string | undefined>();
+  let length = 0;
+  const urlFor = (address: string, as: 'link' | 'image') => {
+    if (length > ADDRESSES_LENGTH_MAX) return undefined;
+    const key = `${as} ${address}`;
+    if (!urls.has(key)) {
+      const made = urlOf(unescaped(address), as);
+      urls.set(key, made === undefined ? undefined : html`${made}`.markup);
+    }
+    const url = urls.get(key);
+    length += url?.length ?? 0;
+    return url;
+  };
   return markup
     .replace(new RegExp(`<a ${RELATIVE_LINK}="([^"]*)">`, 'g'), (_, address: string) => {
-      const url = urlOf(unescaped(address), 'link');
-      return url === undefined ? '<a>' : html`<a href="${url}">`.markup;
+      const url = urlFor(address, 'link');
+      return url === undefined ? '<a>' : `<a href="${url}">`;
     })
     .replace(
       new RegExp(`<img ${RELATIVE_IMAGE}="([^"]*)" alt="([^"]*)">`, 'g'),
       (_, address: string, text: string) => {
-        const url = urlOf(unescaped(address), 'image');
-        return url === undefined ? text : html`<img src="${url}" alt="${{ markup: text }}">`.markup;
+        const url = urlFor(address, 'image');
+        return url === undefined ? text : `<img src="${url}" alt="${text}">`;
       },
     );
 }

@@ -1,3 +1,5 @@
+import { extensionOf } from './file-name.ts';
+
 /**
  * Extensions of file names, by media type. Written by hand, because the npm package `mime-db` lacks raw camera files such
  * as `cr2` and gives `ts` to MPEG streams. Formats that declare their own charset, such as HTML, have none here.
@@ -107,7 +109,5 @@ const TYPES: ReadonlyMap<string, string> = new Map(
 
 /** Returns the media type of a file by its extension; `undefined` for an unknown one. */
 export function mediaTypeOf(name: string): string | undefined {
-  const dot = name.lastIndexOf('.');
-  const ending = dot < 1 ? '' : name.slice(dot + 1).toLowerCase();
-  return TYPES.get(ending);
+  return TYPES.get(extensionOf(name));
 }

@@ -1,3 +1,5 @@
+import { numberedName } from './file-name.ts';
+
 declare const pathBrand: unique symbol;
 
 /**
@@ -108,9 +110,7 @@ export function relocate(path: Path, from: Path, to: Path): Path {
 
 /** Returns `path` with a number after its name: `name (1).txt`. */
 export function numberedPath(path: Path, number: number): Path {
-  const name = nameOf(path);
-  const dot = name.lastIndexOf('.') > 0 ? name.lastIndexOf('.') : name.length;
-  return pathOf([...namesOf(parentOf(path)), `${name.slice(0, dot)} (${number})${name.slice(dot)}`]);
+  return pathOf([...namesOf(parentOf(path)), numberedName(nameOf(path), number)]);
 }
 
 /** Returns the path, or the first free one with a number after its name. */

@@ -1,5 +1,6 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { syncDirectory } from './sync-directory.ts';
 
 /** Writes `text` to `file`, readable by its owner only. The write is atomic, and durable when this returns. */
 export async function writeSecret(file: string, text: string): Promise<void> {
@@ -15,13 +16,4 @@ export async function writeSecret(file: string, text: string): Promise<void> {
   }
   await rename(written, file);
   await syncDirectory(dirname(file));
-}
-
-export async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

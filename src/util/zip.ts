@@ -52,14 +52,14 @@ export async function* zipBytes(entries: readonly ZipEntry[]): AsyncGenerator<Ui
 }
 
 /** Maximum size of a stored block (RFC 1951 §3.2.4), in bytes. */
-const BLOCK_MAX_BYTES = 65_535;
+const BLOCK_BYTES_MAX = 65_535;
 const BLOCK_HEADER_BYTES = 5;
 
 /** Stored blocks that are yielded together: few, because each is a copy, and many, because each is a write. */
 const BLOCKS_AT_ONCE = 8;
 
 function packedBytes({ sizeBytes }: ZipEntry): number {
-  return sizeBytes + BLOCK_HEADER_BYTES * Math.ceil(sizeBytes / BLOCK_MAX_BYTES);
+  return sizeBytes + BLOCK_HEADER_BYTES * Math.ceil(sizeBytes / BLOCK_BYTES_MAX);
 }
 
 /** Whether the sizes of a file exceed the old fields, so that they are in Zip64 fields (APPNOTE §4.5.3). */
@@ -86,7 +86,7 @@ async function* storedBlocks(entry: ZipEntry, sum: { crc: number }): AsyncGenera
           yield Buffer.concat(parts);
           parts = [];
         }
-        leftInBlock = Math.min(leftBytes, BLOCK_MAX_BYTES);
+        leftInBlock = Math.min(leftBytes, BLOCK_BYTES_MAX);
         parts.push(blockHeader(leftInBlock, leftInBlock === leftBytes));
       }
       const part = chunk.subarray(taken, taken + leftInBlock);
@@ -108,7 +108,7 @@ function blockHeader(sizeBytes: number, isLast: boolean): Buffer {
   const header = Buffer.alloc(BLOCK_HEADER_BYTES);
   header.writeUInt8(isLast ? 1 : 0, 0);
   header.writeUInt16LE(sizeBytes, 1);
-  header.writeUInt16LE(BLOCK_MAX_BYTES - sizeBytes, 3);
+  header.writeUInt16LE(BLOCK_BYTES_MAX - sizeBytes, 3);
   return header;
 }
 

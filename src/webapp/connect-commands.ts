@@ -41,7 +41,7 @@ export function mountCommands({ url, user }: DriveAddress): MountCommands {
     davfs: lines('sudo apt install davfs2', `sudo mount -t davfs -o uid=$USER ${url} /mnt`),
     rclone: lines(
       `rclone config create drive webdav url=${url} vendor=owncloud${rcloneLogin}`,
-      'rclone mount drive: ~/drive --vfs-cache-mode writes',
+      'mkdir -p ~/drive && rclone mount drive: ~/drive --vfs-cache-mode writes',
     ),
   };
 }

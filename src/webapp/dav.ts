@@ -1,5 +1,6 @@
 import { decodeName } from '../util/url-names.ts';
 import { addressOf, join, nameOf, parentOf } from './paths.ts';
+import { waitSecondsIn } from './retries.ts';
 import { driveInfo, fetchSignedIn, SignedOut } from './session.ts';
 
 /** A file or folder as the drive last described it. */
@@ -23,6 +24,8 @@ export class DavFailure extends Error {
     /** 0: no answer came. */
     readonly status: number,
     message: string,
+    /** How long to wait before another try, in seconds. */
+    readonly waitSeconds = 0,
   ) {
     super(message);
   }
@@ -120,8 +123,10 @@ export async function send(method: string, address: string, init: RequestInit = 
     if (init.signal?.aborted) throw cause;
     throw cause instanceof SignedOut ? new DavFailure(401, cause.message) : new DavFailure(0, String(cause));
   }
-  if (!answer.ok) throw new DavFailure(answer.status, reasonIn(await answer.text(), answer.status));
-  return answer;
+  const { ok, status, headers } = answer;
+  if (ok) return answer;
+  const waitSeconds = waitSecondsIn(headers.get('retry-after'));
+  throw new DavFailure(status, reasonIn(await answer.text(), status), waitSeconds);
 }
 
 /** Returns the sentence in an answer that refuses: a plain text, or the description in an XML one. */

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { splitName } from '../util/file-name.ts';
 import { t } from './messages.ts';
 
 interface DialogProps {
@@ -49,10 +50,9 @@ export function NameDialog({ title, label, action, name, onName, onClose }: Name
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   useLayoutEffect(() => {
-    const dot = name.lastIndexOf('.');
     input.current?.focus();
     // What people change is the part before the extension.
-    input.current?.setSelectionRange(0, dot > 0 ? dot : name.length);
+    input.current?.setSelectionRange(0, splitName(name).stem.length);
   }, [name]);
   const submit = async () => {
     const wanted = input.current?.value.trim() ?? '';

@@ -36,7 +36,10 @@ interface Props {
   readonly onPlace?: ((folder: string) => void) | undefined;
 }
 
-/** The files of a folder, or those that a search has found. Only the visible ones are in the document, so that 10,000 are as fast as ten. */
+/**
+ * The files of a folder, or those that a search has found. Only the visible ones are in the document, so that 10,000 are as
+ * fast as ten.
+ */
 export function FileList(props: Props) {
   const { items, view, order, selection } = props;
   const box = useRef<HTMLDivElement>(null);

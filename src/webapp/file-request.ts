@@ -1,3 +1,5 @@
+import { waitSecondsIn } from './retries.ts';
+
 /** A request whose body is a file or a part of one. */
 export interface FileRequest {
   readonly method: 'PUT' | 'POST';
@@ -10,11 +12,19 @@ export interface FileRequest {
   readonly onSent: (bytes: number) => void;
 }
 
-/** Sends a request, and tells how far it is, which `fetch` cannot. The status is 0 without an answer. */
-export function requestWithFile(request: FileRequest): Promise<{
+/** The answer to such a request. */
+interface FileAnswer {
+  /** 0: no answer came. */
   readonly status: number;
   readonly text: string;
-}> {
+  /** How long to wait before another try, in seconds. */
+  readonly waitSeconds: number;
+}
+
+const NO_ANSWER: FileAnswer = { status: 0, text: '', waitSeconds: 0 };
+
+/** Sends a request, and tells how far it is, which `fetch` cannot. */
+export function requestWithFile(request: FileRequest): Promise<FileAnswer> {
   const { method, address, headers, body, signal, onSent } = request;
   return new Promise((resolve) => {
     const sent = new XMLHttpRequest();
@@ -23,9 +33,12 @@ export function requestWithFile(request: FileRequest): Promise<{
     sent.open(method, address);
     for (const [name, value] of Object.entries(headers)) sent.setRequestHeader(name, value);
     sent.upload.onprogress = ({ loaded }) => onSent(loaded);
-    sent.onload = () => resolve({ status: sent.status, text: sent.responseText });
-    sent.onerror = () => resolve({ status: 0, text: '' });
-    sent.onabort = () => resolve({ status: 0, text: '' });
+    sent.onload = () => {
+      const waitSeconds = waitSecondsIn(sent.getResponseHeader('retry-after'));
+      resolve({ status: sent.status, text: sent.responseText, waitSeconds });
+    };
+    sent.onerror = () => resolve(NO_ANSWER);
+    sent.onabort = () => resolve(NO_ANSWER);
     sent.onloadend = () => signal.removeEventListener('abort', stop);
     sent.send(body);
   });

@@ -1,3 +1,5 @@
+import { endingOf } from '../util/file-name.ts';
+
 /** Kinds of files, by which they are drawn and shown. */
 export type FileKind = 'image' | 'video' | 'audio' | 'pdf' | 'text' | 'archive' | 'other';
 
@@ -19,7 +21,7 @@ const KIND_OF_EXTENSION = new Map(
   ),
 );
 
-/** Returns the kind of a file by its extension. */
+/** Returns the kind of a file by the ending of its name. */
 export function kindOf(name: string): FileKind {
-  return KIND_OF_EXTENSION.get(name.slice(name.lastIndexOf('.') + 1).toLowerCase()) ?? 'other';
+  return KIND_OF_EXTENSION.get(endingOf(name)) ?? 'other';
 }

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks';
+import { numberedName } from '../util/file-name.ts';
 import { DavFailure, find, type Item, relocate, remove } from './dav.ts';
 import { failureText } from './folder.ts';
 import { t } from './messages.ts';
-import { join, numbered } from './paths.ts';
+import { join } from './paths.ts';
 import { type Drive, keepsDeleted } from './use-drive.ts';
 
 /** Whether items are moved or copied. */
@@ -128,7 +129,7 @@ async function mayReplace(item: Item, to: string): Promise<boolean> {
 /** Moves or copies `item` to its name with the next free number. The dot in a folder's name begins no extension. */
 async function keepBoth(how: How, item: Item, folder: string): Promise<void> {
   for (let number = 2; ; number++) {
-    const name = item.kind === 'folder' ? `${item.name} (${number})` : numbered(item.name, number);
+    const name = item.kind === 'folder' ? `${item.name} (${number})` : numberedName(item.name, number);
     if (await isRelocated(how, item, join(folder, name))) return;
   }
 }

@@ -38,10 +38,3 @@ export function pathsTo(path: string): readonly string[] {
   const names = path.split('/').filter((name) => name !== '');
   return ['/', ...names.map((_, index) => `/${names.slice(0, index + 1).join('/')}`)];
 }
-
-/** Returns `name` with a number before its extension: `a (2).txt`. */
-export function numbered(name: string, number: number): string {
-  const dot = name.lastIndexOf('.');
-  const end = dot > 0 ? dot : name.length;
-  return `${name.slice(0, end)} (${number})${name.slice(end)}`;
-}

@@ -1,5 +1,7 @@
 import MarkdownIt from 'markdown-it';
+import { endingOf } from '../util/file-name.ts';
 import { limitLinks, relativePlace, withRelativeLinks } from '../util/markdown.ts';
+import { markupLines } from '../util/markup-lines.ts';
 import { highlighter } from './languages.ts';
 import { addressOf, nameOf, parentOf } from './paths.ts';
 
@@ -9,6 +11,8 @@ import { addressOf, nameOf, parentOf } from './paths.ts';
 const CHARACTERS_MAX = 256 * 1024;
 /** A text with a longer line too: the highlighter's time grows with the square of a line. */
 const LINE_CHARACTERS_MAX = 2000;
+/** Maximum length of highlighted lines, in characters: many times that of any text that was not made for it. */
+const LINES_LENGTH_MAX = 16_000_000;
 
 /** Markup of a text, in which everything that comes from the text is escaped. */
 export interface Rendered {
@@ -20,10 +24,14 @@ export interface Rendered {
 export function rendered(path: string, text: string): Rendered | undefined {
   if (text.length > CHARACTERS_MAX) return undefined;
   const name = nameOf(path);
-  const ending = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
+  // Some languages have names of files instead, such as `Makefile`.
+  const ending = endingOf(name) || name.toLowerCase();
   if (ending === 'md' || ending === 'markdown') return { kind: 'markdown', markup: documentOf(path, text) };
   const code = highlighted(text, ending);
-  return code === undefined ? undefined : { kind: 'code', markup: numberedLines(code) };
+  // The last line end does not begin another line.
+  const lines = code === undefined ? undefined : markupLines(code.replace(/\n$/, ''), LINES_LENGTH_MAX);
+  if (!lines) return undefined;
+  return { kind: 'code', markup: lines.map((line) => `<span class="line">${line}</span>`).join('') };
 }
 
 /** Renders a document. Its relative links and images lead to files of the drive. */
@@ -45,24 +53,6 @@ function highlighted(text: string, language: string): string | undefined {
   if (isPlain || !highlighter.getLanguage(language)) return undefined;
   if (text.split('\n').some((line) => line.length > LINE_CHARACTERS_MAX)) return undefined;
   return highlighter.highlight(text, { language, ignoreIllegals: true }).value;
-}
-
-/** Puts each line into an element. An element over several lines is closed at each line's end and opened again. */
-function numberedLines(markup: string): string {
-  const open: string[] = [];
-  // The last line end does not begin another line.
-  const lines = markup
-    .replace(/\n$/, '')
-    .split('\n')
-    .map((line) => {
-      const before = open.join('');
-      for (const [tag] of line.matchAll(/<span[^>]*>|<\/span>/g)) {
-        if (tag === '</span>') open.pop();
-        else open.push(tag);
-      }
-      return `<span class="line">${before}${line}${'</span>'.repeat(open.length)}</span>`;
-    });
-  return lines.join('');
 }
 
 /** Returns a renderer in which HTML stays text. */

@@ -8,8 +8,11 @@ export async function sendFile(request: FileRequest): Promise<string> {
   const { signal } = request;
   const own = await csrfHeader(request.method);
   if (signal.aborted) throw new DavFailure(0, t('stopped'));
-  const { status, text } = await requestWithFile({ ...request, headers: { ...request.headers, ...own } });
+  const { status, text, waitSeconds } = await requestWithFile({
+    ...request,
+    headers: { ...request.headers, ...own },
+  });
   if (status === 0) throw new DavFailure(0, signal.aborted ? t('stopped') : t('offline'));
   if (status < 300) return text;
-  throw new DavFailure(status, reasonIn(text, status));
+  throw new DavFailure(status, reasonIn(text, status), waitSeconds);
 }

@@ -1,18 +1,17 @@
 import { requestWithFile } from './file-request.ts';
 import { t } from './messages.ts';
 import { base } from './paths.ts';
-
-/** Size of a part, in bytes: a proxy that keeps a request until all of it is there loses no more than this. */
-const PART_BYTES = 16 * 1024 * 1024;
+import { Retries, TRANSIENT, waitSecondsIn, waitToRetry } from './retries.ts';
+import { type PartRequests, UploadInParts } from './upload-parts.ts';
 
 /** How many files are sent at the same time. */
 const PARALLEL_MAX = 2;
 
-/** Delays before a file whose connection broke is sent again, in ms. */
-const RETRY_MS = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 60_000];
-
-/** Statuses after which another try may succeed. 412: somebody has just taken the name; 416: an answer was lost. */
-const PASSING: ReadonlySet<number> = new Set([0, 412, 416, 429, 502, 503, 504]);
+/**
+ * Statuses after which another try may succeed. 404: the gateway has forgotten the upload; 412: somebody has just taken the
+ * name; 416: an answer was lost.
+ */
+const PASSING: ReadonlySet<number> = new Set([...TRANSIENT, 404, 412, 416]);
 
 /** An answer other than success; the status is 0 without an answer. */
 export class SendFailure extends Error {
@@ -31,7 +30,7 @@ export class SendFailure extends Error {
 function textOf(status: number): string {
   if (status === 0) return t('sendOffline');
   if (status === 403 || status === 423) return t('sendNotAllowed');
-  if (status === 404) return t('linkGone');
+  if (status === 404 || status === 410) return t('linkGone');
   if (status === 413) return t('sendTooLarge');
   if (status === 422) return t('sendBadName');
   if (status === 507) return t('sendNoRoom');
@@ -58,9 +57,7 @@ export interface Sending {
 interface Job {
   sending: Sending;
   readonly file: File;
-  /** The upload at the gateway, if it has begun. */
-  upload: string | undefined;
-  receivedBytes: number;
+  readonly parts: UploadInParts;
 }
 
 /** Sends files by an upload link. Calls `changed` with all of them at each change. */
@@ -93,7 +90,7 @@ export class Sender {
         sentBytes: 0,
         state: 'waiting',
       } as const;
-      this.#jobs.push({ sending, file, upload: undefined, receivedBytes: 0 });
+      this.#jobs.push({ sending, file, parts: new UploadInParts(file) });
     }
     this.#tell();
     this.#startNext();
@@ -134,67 +131,47 @@ export class Sender {
   }
 
   async #sendPatiently(job: Job): Promise<void> {
-    for (let breaks = 0; ; breaks++) {
+    const retries = new Retries();
+    for (;;) {
       try {
-        return await this.#sendOnce(job);
+        return await job.parts.send(this.#requestsFor(job));
       } catch (error) {
-        const waitMs = RETRY_MS[breaks];
-        const isPassing = error instanceof SendFailure && PASSING.has(error.status);
-        if (!isPassing || waitMs === undefined) throw error;
-        await new Promise((resolve) => setTimeout(resolve, waitMs));
+        if (!(error instanceof SendFailure && PASSING.has(error.status))) throw error;
+        const retry = retries.next(job.parts.receivedBytes);
+        if (retry === undefined) throw error;
+        await waitToRetry(retry, error.waitSeconds, window);
       }
     }
   }
 
-  /** Sends the bytes that the gateway does not have. */
-  async #sendOnce(job: Job): Promise<void> {
-    const { file } = job;
-    if (job.upload === undefined) await this.#begin(job);
-    else if (await this.#isStored(job)) return;
-    for (;;) {
-      const offset = job.receivedBytes;
-      const values = new URLSearchParams({ id: job.upload ?? '', offset: String(offset) });
-      const answer = await requestWithFile({
-        method: 'POST',
-        address: `${addressOf('upload-part')}?${values}`,
-        headers: { ...this.#headers, 'Content-Type': 'application/octet-stream' },
-        body: file.slice(offset, offset + PART_BYTES),
-        signal: new AbortController().signal,
-        onSent: (bytes) => this.#set(job, { sentBytes: offset + bytes }),
-      });
-      if (answer.status !== 200) throw this.#failed(job, answer.status);
-      if (this.#took(job, JSON.parse(answer.text))) return;
-    }
+  /** Returns the requests that send the file of a job in parts. */
+  #requestsFor(job: Job): PartRequests {
+    return {
+      begin: (values) => this.#begin({ ...values, name: job.file.name }),
+      state: (id) => this.#ask('GET', `upload-state?id=${id}`),
+      part: async (id, offset, body) => {
+        const values = new URLSearchParams({ id, offset: String(offset) });
+        const { status, text, waitSeconds } = await requestWithFile({
+          method: 'POST',
+          address: `${addressOf('upload-part')}?${values}`,
+          headers: { ...this.#headers, 'Content-Type': 'application/octet-stream' },
+          body,
+          signal: new AbortController().signal,
+          onSent: (bytes) => this.#set(job, { sentBytes: offset + bytes }),
+        });
+        if (status !== 200) throw new SendFailure(status, waitSeconds);
+        return JSON.parse(text);
+      },
+    };
   }
 
-  async #begin(job: Job): Promise<void> {
-    const { name, size, lastModified } = job.file;
-    const modified = String(Math.max(0, Math.floor(lastModified / 1000) * 1000));
-    const values = { name, size: String(size), modified };
-    job.upload = (await this.#ask<{ readonly id: string }>('POST', 'upload', values)).id;
-    job.receivedBytes = 0;
-  }
-
-  async #isStored(job: Job): Promise<boolean> {
+  /** Begins an upload. Throws `SendFailure` 410 when the link has ended. */
+  async #begin(values: Readonly<Record<string, string>>): Promise<{ readonly id: string }> {
     try {
-      return this.#took(job, await this.#ask('GET', `upload-state?id=${job.upload}`));
+      return await this.#ask('POST', 'upload', values);
     } catch (error) {
-      throw error instanceof SendFailure ? this.#failed(job, error.status) : error;
+      throw error instanceof SendFailure && error.status === 404 ? new SendFailure(410) : error;
     }
-  }
-
-  #took(job: Job, { receivedBytes, isStored }: { receivedBytes: number; isStored: boolean }): boolean {
-    job.receivedBytes = receivedBytes;
-    return isStored;
-  }
-
-  /**
-   * An upload that the drive has refused, or that was forgotten, is over; another try begins a new one. A link that has ended
-   * answers 404 to that, too.
-   */
-  #failed(job: Job, status: number): SendFailure {
-    if (status !== 0 && status !== 416) job.upload = undefined;
-    return new SendFailure(status === 404 ? 0 : status);
   }
 
   get #headers(): Readonly<Record<string, string>> {
@@ -212,7 +189,7 @@ export class Sender {
     const answer = await fetch(addressOf(name), init).catch(() => undefined);
     if (!answer) throw new SendFailure(0);
     if (answer.ok) return answer.json();
-    throw new SendFailure(answer.status, Number(answer.headers.get('retry-after') ?? 0));
+    throw new SendFailure(answer.status, waitSecondsIn(answer.headers.get('retry-after')));
   }
 }
 

@@ -1,5 +1,6 @@
 import { t } from './messages.ts';
 import { addressOf, base } from './paths.ts';
+import { waitSecondsIn } from './retries.ts';
 
 /** What the gateway says about the drive and the session of this browser. */
 export interface DriveInfo {
@@ -180,7 +181,7 @@ export async function signIn(name: string, password: string): Promise<SignInFail
     headers: { [CSRF_HEADER]: '' },
     body: new URLSearchParams({ name, password }),
   });
-  const waitSeconds = Number(answer.headers.get('retry-after') ?? 0);
+  const waitSeconds = waitSecondsIn(answer.headers.get('retry-after'));
   if (!answer.ok) return { status: answer.status, waitSeconds };
   if (!(await hasSession())) return { status: 0, waitSeconds };
   renewal?.end();

@@ -1,6 +1,7 @@
+import { numberedName } from '../util/file-name.ts';
 import { DavFailure, send } from './dav.ts';
 import { t } from './messages.ts';
-import { addressOf, join, nameOf, numbered, parentOf } from './paths.ts';
+import { addressOf, join, nameOf, parentOf } from './paths.ts';
 
 /** A longer text would stop the browser for seconds, in bytes. */
 export const TEXT_BYTES_MAX = 1024 * 1024;
@@ -61,7 +62,7 @@ export async function saveTextFile(file: TextFile, text: string, replaces: boole
 /** Saves `text` beside `file`, under the first free name with a number. Throws `DavFailure`. */
 export async function saveTextCopy(file: TextFile, text: string): Promise<TextFile> {
   for (let number = 2; ; number++) {
-    const path = join(parentOf(file.path), numbered(nameOf(file.path), number));
+    const path = join(parentOf(file.path), numberedName(nameOf(file.path), number));
     try {
       return await write({ ...file, path, text }, { 'If-None-Match': '*' });
     } catch (failure) {

@@ -1,10 +1,13 @@
+import { numberedName } from '../util/file-name.ts';
 import { createFolder, DavFailure, send } from './dav.ts';
 import { failureText } from './folder.ts';
+import { addressOfFunction, ask, call } from './gateway.ts';
 import { t } from './messages.ts';
-import { addressOf, numbered, parentOf } from './paths.ts';
+import { addressOf, parentOf } from './paths.ts';
+import { Retries, TRANSIENT, waitToRetry } from './retries.ts';
 import { sendFile } from './send-file.ts';
 import { renewSession } from './session.ts';
-import { isLarge, UploadInParts } from './upload-parts.ts';
+import { isLarge, type PartRequests, UploadInParts } from './upload-parts.ts';
 
 /** A file to be stored at `path`. */
 export interface NewFile {
@@ -31,23 +34,20 @@ export interface Upload {
 /** How many files are sent at the same time; the browser itself keeps six connections. */
 const PARALLEL_MAX = 3;
 
-/** Delays before a file whose connection broke is sent again, in ms: some minutes, because a network may come back. */
-const RETRY_MS = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 60_000, 60_000, 60_000];
-
-/** Statuses after which another try may succeed: no answer, an upload that has been forgotten, and a drive that is busy. */
-const PASSING: ReadonlySet<number> = new Set([0, 404, 429, 502, 503, 504]);
+/** Statuses after which another try may succeed. 404: the gateway has forgotten the upload; 416: an answer was lost. */
+const PASSING: ReadonlySet<number> = new Set([...TRANSIENT, 404, 416]);
 
 interface Job {
   upload: Upload;
   readonly file: File | undefined;
   /** Whether a file at the path may be replaced. */
   replaces: boolean;
-  /** Broken connections so far. */
-  breaks: number;
+  retries: Retries;
   /** Whether its folder, which had been there, was made again. */
   madeFolders: boolean;
   /** Present for a large file. */
-  readonly parts: UploadInParts | undefined;
+  parts: UploadInParts | undefined;
+  /** Aborted when the upload is cancelled. Each try has its own: the state may already be that of the next one. */
   stop: AbortController;
 }
 
@@ -71,9 +71,16 @@ export class Uploads {
     for (const { path, file } of files) {
       const sizeBytes = file?.size ?? 0;
       const upload: Upload = { id: ++this.#lastId, path, sizeBytes, sentBytes: 0, state: 'waiting' };
-      const parts = file && isLarge(file) ? new UploadInParts(file) : undefined;
       const stop = new AbortController();
-      this.#jobs.push({ upload, file, replaces: false, breaks: 0, madeFolders: false, parts, stop });
+      this.#jobs.push({
+        upload,
+        file,
+        replaces: false,
+        retries: new Retries(),
+        madeFolders: false,
+        parts: partsOf(file),
+        stop,
+      });
     }
     this.#tell();
     this.#startNext();
@@ -84,14 +91,16 @@ export class Uploads {
     if (!job) return;
     this.#set(job, { state: 'stopped' });
     job.stop.abort();
-    job.parts?.giveUp();
+    if (job.parts?.id !== undefined) giveUp(job.parts.id);
+    // A late answer to the cancelled try changes only the old object.
+    job.parts = partsOf(job.file);
     this.#startNext();
   }
 
   retry(id: number): void {
     const job = this.#jobWith(id);
     if (!job) return;
-    job.breaks = 0;
+    job.retries = new Retries();
     job.madeFolders = false;
     this.#folders.clear();
     this.#set(job, { state: 'waiting', sentBytes: arrivedBytes(job) });
@@ -103,6 +112,7 @@ export class Uploads {
     const job = this.#jobWith(id);
     if (!job) return;
     job.replaces = how === 'replace';
+    job.retries = new Retries();
     const path = how === 'replace' ? job.upload.path : nextNumbered(job.upload.path);
     this.#set(job, { state: 'waiting', sentBytes: 0, path });
     this.#startNext();
@@ -136,22 +146,24 @@ export class Uploads {
 
   async #send(job: Job): Promise<void> {
     job.stop = new AbortController();
+    const { signal } = job.stop;
     this.#set(job, { state: 'sending' });
     const { file } = job;
     const { path } = job.upload;
     try {
       if (!file) throw new Error(t('unreadable'));
       await this.#folderAt(parentOf(path));
-      if (isStopped(job)) return;
+      if (signal.aborted) return;
       const isTaken = await this.#put(job, file);
-      if (isStopped(job)) return;
-      if (isTaken && !(job.breaks > 0 && (await isStored(path, file)))) this.#set(job, { state: 'exists' });
+      const isOther = isTaken && !(job.retries.count > 0 && (await isStored(path, file)));
+      if (signal.aborted) return;
+      if (isOther) this.#set(job, { state: 'exists' });
       else {
         this.#set(job, { state: 'done', sentBytes: file.size });
         this.stored(parentOf(path));
       }
     } catch (failure) {
-      if (isStopped(job)) return;
+      if (signal.aborted) return;
       if (failure instanceof DavFailure && PASSING.has(failure.status)) await this.#broke(job, failure);
       else if (failure instanceof DavFailure && failure.status === 401) await this.#signedOut(job);
       else if (failure instanceof DavFailure && failure.status === 409 && !job.madeFolders)
@@ -171,26 +183,28 @@ export class Uploads {
   }
 
   /** Waits before the next try, or gives up after the last one. */
-  async #broke(job: Job, { status, message }: DavFailure): Promise<void> {
+  async #broke(job: Job, { status, message, waitSeconds }: DavFailure): Promise<void> {
     const failure = status === 0 ? t('offline') : message;
-    const waitMs = RETRY_MS[job.breaks];
-    job.breaks++;
-    if (waitMs === undefined) return this.#set(job, { state: 'failed', failure });
-    if (!job.file || !(await isReadable(job.file)))
-      return this.#set(job, { state: 'failed', failure: t('unreadable') });
+    const retry = job.retries.next(arrivedBytes(job));
+    if (retry === undefined) return this.#set(job, { state: 'failed', failure });
+    const { signal } = job.stop;
+    const canRead = job.file !== undefined && (await isReadable(job.file));
+    if (signal.aborted) return;
+    if (!canRead) return this.#set(job, { state: 'failed', failure: t('unreadable') });
     this.#set(job, { isReconnecting: true });
-    await connectedAgain(waitMs);
-    if (job.upload.state === 'sending') this.#set(job, { state: 'waiting', sentBytes: arrivedBytes(job) });
+    await waitToRetry(retry, waitSeconds, window);
+    if (!signal.aborted) this.#set(job, { state: 'waiting', sentBytes: arrivedBytes(job) });
   }
 
   /** Sends the file again when the person has signed in. */
   async #signedOut(job: Job): Promise<void> {
+    const { signal } = job.stop;
     try {
-      if (job.breaks++ === RETRY_MS.length) throw new Error(t('signedOut'));
+      if (job.retries.next(arrivedBytes(job)) === undefined) throw new Error(t('signedOut'));
       await renewSession();
-      if (!isStopped(job)) this.#set(job, { state: 'waiting', sentBytes: arrivedBytes(job) });
+      if (!signal.aborted) this.#set(job, { state: 'waiting', sentBytes: arrivedBytes(job) });
     } catch (declined) {
-      if (!isStopped(job)) this.#set(job, { state: 'failed', failure: String((declined as Error).message) });
+      if (!signal.aborted) this.#set(job, { state: 'failed', failure: String((declined as Error).message) });
     }
   }
 
@@ -206,19 +220,17 @@ export class Uploads {
 
   /** Sends the file. Resolves with whether the path is taken. Throws `DavFailure`. */
   async #put(job: Job, file: File): Promise<boolean> {
-    const { upload, replaces, parts, stop } = job;
+    const { upload, replaces, parts } = job;
+    const { signal } = job.stop;
     const onSent = (sentBytes: number) => {
-      // What goes through after a break is worth as many tries as at the beginning.
-      if (job.parts && sentBytes > 0) job.breaks = Math.min(job.breaks, 1);
-      if (job.upload.state === 'sending') this.#set(job, { sentBytes });
+      if (!signal.aborted) this.#set(job, { sentBytes });
     };
     const headers = {
       'X-OC-Mtime': String(Math.floor(file.lastModified / 1000)),
       ...(!replaces && { 'If-None-Match': '*' }),
     };
-    const { signal } = stop;
     try {
-      if (parts) await parts.send(upload.path, replaces, { signal, onSent });
+      if (parts) await parts.send(partRequests(job, onSent));
       else {
         const address = addressOf(upload.path, 'file');
         await sendFile({ method: 'PUT', address, headers, body: file, signal, onSent });
@@ -231,9 +243,37 @@ export class Uploads {
   }
 }
 
-/** Whether an upload was cancelled, which can happen during each wait. */
-function isStopped({ upload }: Job): boolean {
-  return upload.state === 'stopped';
+/** Returns the requests that send the file of a job in parts. */
+function partRequests({ upload, replaces, stop }: Job, onSent: (bytes: number) => void): PartRequests {
+  return {
+    begin: async (values) => {
+      const target = { path: upload.path, replace: replaces ? 'yes' : 'no' };
+      const begun = await call<{ readonly id: string }>('upload', { ...values, ...target });
+      if (stop.signal.aborted) giveUp(begun.id);
+      return begun;
+    },
+    state: (id) => ask('upload-state', { id }),
+    part: async (id, offset, body) => {
+      const text = await sendFile({
+        method: 'POST',
+        address: addressOfFunction('upload-part', { id, offset: String(offset) }),
+        headers: { 'Content-Type': 'application/octet-stream' },
+        body,
+        signal: stop.signal,
+        onSent: (bytes) => onSent(offset + bytes),
+      });
+      return JSON.parse(text);
+    },
+  };
+}
+
+function partsOf(file: File | undefined): UploadInParts | undefined {
+  return file && isLarge(file) ? new UploadInParts(file) : undefined;
+}
+
+/** Ends an upload at the gateway, which without this call ends it by itself after some time. */
+function giveUp(id: string): void {
+  call('end-upload', { id }).catch(() => undefined);
 }
 
 /** Number of bytes that need not be sent again. */
@@ -250,19 +290,6 @@ function isReadable(file: File): Promise<boolean> {
       () => true,
       () => false,
     );
-}
-
-/** Resolves after `waitMs`, or as soon as the computer has a network again. */
-function connectedAgain(waitMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      removeEventListener('online', end);
-      resolve();
-    };
-    const timer = setTimeout(end, waitMs);
-    addEventListener('online', end);
-  });
 }
 
 /** Whether an upload has not ended. */
@@ -293,5 +320,5 @@ async function createUnlessThere(path: string): Promise<void> {
 function nextNumbered(path: string): string {
   const [, folder = '', stem = '', number = '1', extension = ''] =
     /^(.*\/)(.+?)(?: \((\d+)\))?(\.[^./]*)?$/.exec(path) ?? [];
-  return folder + numbered(stem + extension, Number(number) + 1);
+  return folder + numberedName(stem + extension, Number(number) + 1);
 }

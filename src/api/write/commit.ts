@@ -137,7 +137,7 @@ export function checkContent(
 export async function resolveCommit(
   client: Client,
   commit: Commit,
-  { failure, outcomeUnknown, trouble }: Situation,
+  { failure, outcomeUnknown, trouble }: Omit<Situation, 'number'>,
   signal: AbortSignal | undefined,
 ): Promise<FileEntry | undefined> {
   const conflict = failure.error.failure === 'conflict-file';
@@ -145,7 +145,7 @@ export async function resolveCommit(
   const found = await statOf(client, commit.path, { signal, trouble });
   if (!outcomeUnknown) return found?.kind === 'file' && isUnchanged(found, commit) ? found : undefined;
   const timed = { ...commit, startedMs: client.caller.serviceTime(commit.started) };
-  if (found?.kind === 'file' && isOurs(found, timed)) return found;
+  if (found?.kind === 'file' && isOurs(client, found, timed)) return found;
   // It may have succeeded and been replaced since: reporting a refusal would cause a second write.
   return failure.reason === 'refused' ? replacedCommit(client, timed, { signal, trouble }) : undefined;
 }
@@ -163,15 +163,15 @@ async function replacedCommit(
   const { files: newestFirst } = await revisionsOf(client, commit.path, { limit: REVISIONS_MAX }, how);
   const base = mode.if === 'rev' ? newestFirst.findIndex(({ rev }) => rev === mode.rev) : -1;
   const newer = base < 0 ? newestFirst : newestFirst.slice(0, base);
-  return newer.find((file) => isSince(file, commit) && isOurs(file, commit));
+  return newer.find((file) => isSince(file, commit) && isOurs(client, file, commit));
 }
 
 /** Whether `found` was made by this commit, or makes it unnecessary. */
-function isOurs(found: FileEntry, commit: TimedCommit): boolean {
+function isOurs({ root }: Client, found: FileEntry, commit: TimedCommit): boolean {
   const { mode } = commit.options;
   if (found.sizeBytes !== commit.sizeBytes) return false;
   // A new file has the requested name: one in another letter case was there before.
-  if (mode.if === 'absent' && found.name !== nameOf(commit.path)) return false;
+  if (mode.if === 'absent' && root.ownName(found.name) !== root.ownName(nameOf(commit.path))) return false;
   const since = isSince(found, commit);
   if (commit.contentHash === undefined || found.contentHash === undefined) {
     return since && hasOurTime(found, commit) && !(mode.if === 'rev' && found.rev === mode.rev);

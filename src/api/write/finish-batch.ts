@@ -11,7 +11,7 @@ import { CallFailure, failureOfEntry } from '../failure.ts';
 import type { HttpAnswer } from '../http.ts';
 import type { FileEntry } from '../remote.ts';
 import { type CallRequest, COMMIT_TIMEOUT, parsed, rpcRequest } from '../request.ts';
-import type { Trouble } from '../retry.ts';
+import { type Trouble, unansweredQuestion } from '../retry.ts';
 import { type Commit, checkContent, finishArg, resolveCommit } from './commit.ts';
 import type { SessionCommit } from './upload-calls.ts';
 
@@ -143,13 +143,16 @@ class Batch {
 
   /** Ends a refused entry. The refusal may be caused by our own commit, which used up the session or made the file. */
   async #settle(entry: Entry): Promise<void> {
-    if (!entry.refusal) return;
+    const { refusal: failure } = entry;
+    if (!failure) return;
+    const outcomeUnknown = this.#outcomeUnknown;
+    let found: FileEntry | ApiError | undefined;
     try {
-      this.#end(entry, (await this.#find(entry, entry.refusal)) ?? entry.refusal.error);
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      this.#end(entry, entry.refusal.error);
+      found = await this.#find(entry, failure);
+    } catch (cause) {
+      found = unansweredQuestion({ failure, outcomeUnknown }, cause);
     }
+    this.#end(entry, found ?? failure.error.withOutcome(outcomeUnknown));
   }
 
   #end(entry: Entry, outcome: FileEntry | Error): void {

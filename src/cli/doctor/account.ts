@@ -31,7 +31,7 @@ const FREE_SHARE_MIN = 0.01;
 /** The service's errors for an unusable root. */
 const ROOT_FAILURES: ReadonlySet<ApiFailure> = new Set(['not-found', 'not-folder', 'malformed-path']);
 
-export interface AccountNeeds {
+export interface AccountDeps {
   readonly service: RemoteService;
   readonly report: Report;
   readonly clock: Clock;
@@ -39,25 +39,25 @@ export interface AccountNeeds {
 }
 
 /** Checks a drive's service: host, token, scopes, and every operation that the gateway uses. */
-export async function checkAccount(drive: DriveConfig, needs: AccountNeeds): Promise<void> {
-  const { service, clock } = needs;
+export async function checkAccount(drive: DriveConfig, deps: AccountDeps): Promise<void> {
+  const { service, clock } = deps;
   const trace = new Trace();
   const { namespace, root } = drive;
   const options = { ...service, namespace, root, clock, log: silentLog };
   // Throws for a token that no header can carry.
-  const opened = await attempt(needs.report, 'login', { scope: 'account_info.read' }, async () =>
+  const opened = await attempt(deps.report, 'login', { scope: 'account_info.read' }, async () =>
     createRemote({ ...options, meter: trace.meter, deadlineMs: DEADLINE_MS }),
   );
   if (!opened) return;
   const remote = opened.result;
   try {
-    if (!(await checkLogin(remote, drive, { ...needs, trace })) || !(await checkRoot(remote, drive, needs)))
+    if (!(await checkLogin(remote, drive, { ...deps, trace })) || !(await checkRoot(remote, drive, deps)))
       return;
-    await checkSpace(remote, needs);
-    await checkInScratch({ ...needs, remote, deletePolicy: drive.deletePolicy });
-    await checkLatency(remote, needs);
+    await checkSpace(remote, deps);
+    await checkInScratch({ ...deps, remote, deletePolicy: drive.deletePolicy });
+    await checkLatency(remote, deps);
   } finally {
-    reportTrace(trace, needs.report);
+    reportTrace(trace, deps.report);
     await remote.close();
   }
 }
@@ -66,7 +66,7 @@ export async function checkAccount(drive: DriveConfig, needs: AccountNeeds): Pro
 async function checkLogin(
   remote: HttpRemote,
   drive: DriveConfig,
-  { service, report, signal, trace }: AccountNeeds & { readonly trace: Trace },
+  { service, report, signal, trace }: AccountDeps & { readonly trace: Trace },
 ): Promise<boolean> {
   const advice: Advice = {
     scope: 'account_info.read',
@@ -118,7 +118,7 @@ function checkClock(remote: HttpRemote, report: Report): void {
 async function checkRoot(
   remote: HttpRemote,
   { root }: DriveConfig,
-  { report, signal }: AccountNeeds,
+  { report, signal }: AccountDeps,
 ): Promise<boolean> {
   const advice: Advice = {
     scope: 'files.metadata.read',
@@ -135,7 +135,7 @@ async function checkRoot(
   return listed !== undefined;
 }
 
-async function checkSpace(remote: HttpRemote, { report, signal }: AccountNeeds): Promise<void> {
+async function checkSpace(remote: HttpRemote, { report, signal }: AccountDeps): Promise<void> {
   const advice = { scope: 'account_info.read', without: 'clients cannot see the free space' };
   const found = await attempt(report, 'space', advice, () => remote.quota(signal));
   if (!found) return;
@@ -151,7 +151,7 @@ async function checkSpace(remote: HttpRemote, { report, signal }: AccountNeeds):
   else report.ok('space', text);
 }
 
-async function checkLatency(remote: HttpRemote, { report, clock, signal }: AccountNeeds): Promise<void> {
+async function checkLatency(remote: HttpRemote, { report, clock, signal }: AccountDeps): Promise<void> {
   const nothing = pathOf(['.davgate-doctor-nothing']);
   const times: number[] = [];
   const asked = await attempt(report, 'latency', { scope: 'files.metadata.read' }, async () => {

@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EEXIST: 'a file has that name; remove or rename it',
 };
 
-interface DiskNeeds {
+interface DiskDeps {
   readonly report: Report;
   readonly about: string;
   /** The setting for its path. */
@@ -30,8 +30,8 @@ interface DiskNeeds {
 }
 
 /** Makes a directory, writes and reads a file in it, and checks its free space. Returns whether it can be used. */
-export async function checkDirectory(directory: string, needs: DiskNeeds): Promise<boolean> {
-  const { report, about, flag, isPrivate } = needs;
+export async function checkDirectory(directory: string, deps: DiskDeps): Promise<boolean> {
+  const { report, about, flag, isPrivate } = deps;
   try {
     makeFolder(directory);
     await tryFile(join(directory, `.davgate-doctor-${randomBytes(6).toString('hex')}`));

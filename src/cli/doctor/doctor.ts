@@ -26,8 +26,8 @@ export async function doctorCommand(
   refuseUnsharedFiles(settings, config);
   const stop = new AbortController();
   void untilAskedToStop().then(() => stop.abort(new Stopped()));
-  const needs = { print: say, isJson, clock: systemClock, nodeVersion: process.version, signal: stop.signal };
-  return (await examine(config, needs)) ? 0 : 1;
+  const deps = { print: say, isJson, clock: systemClock, nodeVersion: process.version, signal: stop.signal };
+  return (await examine(config, deps)) ? 0 : 1;
 }
 
 /** The checks were stopped by a signal. */
@@ -35,7 +35,7 @@ class Stopped extends Error {
   override readonly name = 'Stopped';
 }
 
-export interface ExaminationNeeds {
+export interface ExaminationDeps {
   readonly print: (line: string) => void;
   /** Whether all results are printed together, as JSON. */
   readonly isJson?: boolean;
@@ -49,7 +49,7 @@ export interface ExaminationNeeds {
 /** Runs all checks and prints each result. Returns whether all were run and none failed. */
 export async function examine(
   config: Config,
-  { print, isJson = false, clock, nodeVersion, signal }: ExaminationNeeds,
+  { print, isJson = false, clock, nodeVersion, signal }: ExaminationDeps,
 ): Promise<boolean> {
   const report = new Report(isJson ? () => undefined : print);
   report.ok('settings', 'can be used');
@@ -70,7 +70,7 @@ export async function examine(
   return report.failures === 0;
 }
 
-interface DriveNeeds {
+interface DriveDeps {
   readonly config: Config;
   readonly isRunning: boolean;
   readonly report: Report;
@@ -78,20 +78,20 @@ interface DriveNeeds {
   readonly signal: AbortSignal;
 }
 
-async function checkDrive(drive: DriveConfig, { config, isRunning, ...needs }: DriveNeeds): Promise<void> {
-  if (drive.service !== 'embedded') return checkAccount(drive, { ...needs, service: drive.service });
+async function checkDrive(drive: DriveConfig, { config, isRunning, ...deps }: DriveDeps): Promise<void> {
+  if (drive.service !== 'embedded') return checkAccount(drive, { ...deps, service: drive.service });
   if (isRunning) {
-    needs.report.warn(
+    deps.report.warn(
       'service',
       'the embedded service is in use by the running davgate; stop davgate to test it',
     );
     return;
   }
-  const embedded = await startedService(config, drive, needs.report);
+  const embedded = await startedService(config, drive, deps.report);
   if (!embedded) return;
   try {
     // A missing root is made at the next start.
-    await checkAccount({ ...drive, root: '' }, { ...needs, service: embedded.service });
+    await checkAccount({ ...drive, root: '' }, { ...deps, service: embedded.service });
   } finally {
     await embedded.close();
   }

@@ -24,7 +24,7 @@ export function checkNode(version: string, report: Report, clock: Clock): void {
       `${version} is older than ${OLDEST.join('.')} and has known security holes: ${advice}`,
     );
   else if (major % 2 === 1 || (ends !== undefined && Date.parse(ends) < clock.now()))
-    report.warn(about, `${version} gets no more fixes${ends ? ` since ${ends}` : ''}: ${advice}`);
+    report.warn(about, `${version} gets no more fixes${ends ? ` (they ended on ${ends})` : ''}: ${advice}`);
   else report.ok(about, `${version} gets fixes${ends ? ` until ${ends}` : ''}`);
 }
 

@@ -22,7 +22,7 @@ const FEED_WAIT_MS = 30_000;
 /** Time limit for removing the folder, in ms: a person waits. */
 const CLEANUP_MS = 20_000;
 
-export interface ScratchNeeds {
+export interface ScratchDeps {
   readonly remote: Remote;
   readonly report: Report;
   readonly deletePolicy: DeletePolicy;
@@ -37,8 +37,8 @@ const READING = { scope: 'files.content.read' };
  * Tries writing, reading, sharing, deleting and the change feed in a folder of its own. Removes it in any case, except
  * after a hard kill. Touches nothing else.
  */
-export async function checkInScratch(needs: ScratchNeeds): Promise<void> {
-  const { remote, report, signal } = needs;
+export async function checkInScratch(deps: ScratchDeps): Promise<void> {
+  const { remote, report, signal } = deps;
   const folder = pathOf([`.davgate-doctor-${randomBytes(NAME_BYTES).toString('hex')}`]);
   let isMade = true;
   try {
@@ -47,18 +47,18 @@ export async function checkInScratch(needs: ScratchNeeds): Promise<void> {
     isMade = made !== undefined;
     if (!made) return;
     report.ok('folder', `made ${folder}`);
-    await checkFeed(needs, folder);
-    const file = await checkRoundTrips(needs, folder);
+    await checkFeed(deps, folder);
+    const file = await checkRoundTrips(deps, folder);
     if (!file) return;
-    await checkSharing(needs, file.path);
-    await checkPermanentDelete(needs, file.path);
+    await checkSharing(deps, file.path);
+    await checkPermanentDelete(deps, file.path);
   } finally {
-    await remove(needs, folder, isMade);
+    await remove(deps, folder, isMade);
   }
 }
 
 /** Makes a change during a long poll, which has to report it. */
-async function checkFeed({ remote, report, clock, signal }: ScratchNeeds, folder: Path): Promise<void> {
+async function checkFeed({ remote, report, clock, signal }: ScratchDeps, folder: Path): Promise<void> {
   const about = 'change feed';
   const reported = await attempt(report, about, { scope: 'files.metadata.read' }, async () => {
     const cursor = await remote.latestCursor(signal);
@@ -85,8 +85,8 @@ async function checkFeed({ remote, report, clock, signal }: ScratchNeeds, folder
 }
 
 /** Uploads and downloads bytes, by one call and by an upload session. */
-async function checkRoundTrips(needs: ScratchNeeds, folder: Path): Promise<FileEntry | undefined> {
-  const { remote, report, signal } = needs;
+async function checkRoundTrips(deps: ScratchDeps, folder: Path): Promise<FileEntry | undefined> {
+  const { remote, report, signal } = deps;
   const options = { mode: { if: 'absent' } } as const;
   const small = randomBytes(SMALL_BYTES);
   const path = join(folder, 'small');
@@ -95,13 +95,13 @@ async function checkRoundTrips(needs: ScratchNeeds, folder: Path): Promise<FileE
   );
   if (!file) return undefined;
   report.ok('upload', 'a file was written');
-  await checkBytes(needs, 'download', file.result, small);
+  await checkBytes(deps, 'download', file.result, small);
   const large = randomBytes(LARGE_BYTES);
   const about = 'upload session';
   const sent = await attempt(report, about, WRITING, () =>
     remote.write(join(folder, 'large'), once(large), options, signal),
   );
-  if (sent) await checkBytes(needs, about, sent.result, large);
+  if (sent) await checkBytes(deps, about, sent.result, large);
   return file.result;
 }
 
@@ -110,7 +110,7 @@ async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
 }
 
 async function checkBytes(
-  { remote, report, signal }: ScratchNeeds,
+  { remote, report, signal }: ScratchDeps,
   about: string,
   file: FileEntry,
   expected: Uint8Array,
@@ -128,7 +128,7 @@ async function checkBytes(
     );
 }
 
-async function checkSharing({ remote, report, signal }: ScratchNeeds, path: Path): Promise<void> {
+async function checkSharing({ remote, report, signal }: ScratchDeps, path: Path): Promise<void> {
   const without = 'no shared links';
   const about = 'shared links';
   const seen = await attempt(report, about, { scope: 'sharing.read', without }, () =>
@@ -143,7 +143,7 @@ async function checkSharing({ remote, report, signal }: ScratchNeeds, path: Path
 }
 
 async function checkPermanentDelete(
-  { remote, report, deletePolicy, signal }: ScratchNeeds,
+  { remote, report, deletePolicy, signal }: ScratchDeps,
   path: Path,
 ): Promise<void> {
   const about = 'permanent delete';
@@ -168,7 +168,7 @@ async function checkPermanentDelete(
 }
 
 /** Removes the folder. Uses a signal of its own, because the checks' signal may be aborted. */
-async function remove({ remote, report, clock }: ScratchNeeds, folder: Path, isMade: boolean): Promise<void> {
+async function remove({ remote, report, clock }: ScratchDeps, folder: Path, isMade: boolean): Promise<void> {
   const late = new AbortController();
   const done = new AbortController();
   clock.sleep(CLEANUP_MS, done.signal).then(

@@ -45,7 +45,7 @@ const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&',
 function ownerOf({ ownerXml }: ListedLock): string {
   const words = ownerXml
     .replace(/<[^>]*>/g, ' ')
-    .replace(/&(\w+);/g, (whole, name: string) => ENTITIES[name] ?? whole);
+    .replace(/&(lt|gt|amp|quot|apos);/g, (whole, name: string) => ENTITIES[name] ?? whole);
   return asPlainText(words.replace(/\s+/g, ' ').trim());
 }
 

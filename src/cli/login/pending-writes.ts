@@ -22,7 +22,7 @@ export async function refusePendingWrites(dataDirectory: string, settings: Setti
     const count = (await changesInState(dataDirectory, settings)) + (await journaledFiles(dataDirectory));
     if (count === 0) return;
     throw new LoginError(
-      `cannot change the account: files in ${dataDirectory} that must still be sent to the current one: ${count}; run davgate serve until /.davgate/healthz shows none, stop it, and try again`,
+      `cannot change the account: files in ${dataDirectory} that must still be sent to the current one: ${count}; run davgate serve until /.davgate/healthz shows 0 heldFiles and 0 journalFiles, stop it, and try again`,
     );
   } catch (error) {
     if (!(error instanceof StateInUse)) throw error;

@@ -17,7 +17,7 @@ export interface MountOptions {
 }
 
 /** Settings and machine that mounting depends on. */
-export interface MountNeeds {
+export interface MountDeps {
   readonly loaded: LoadedSettings;
   readonly machine: Machine;
   readonly environment: NodeJS.ProcessEnv;
@@ -26,7 +26,7 @@ export interface MountNeeds {
 /** Mounts the drive. Returns lines for the person. Throws `MountError`, `ConfigError`. */
 export async function mount(
   options: MountOptions,
-  { loaded, machine, environment }: MountNeeds,
+  { loaded, machine, environment }: MountDeps,
 ): Promise<readonly string[]> {
   const client = clientFor(options, machine);
   const url = await addressOfDrive(options.url, loaded, environment);

@@ -129,7 +129,7 @@ function userNamed(
     throw new ConfigError(
       `--user: the name is missing${names && `, and the users are ${names}`}; give --user NAME`,
     );
-  const found = users.find(({ name }) => name === user);
+  const found = users.find(({ name }) => name === user.normalize('NFC'));
   if (found) return found;
   if (htpasswdFile !== undefined || authUrl !== undefined)
     return { name: user, grants: [], isListedElsewhere: true };

@@ -1,12 +1,12 @@
 import { ConfigError } from '../../config/settings.ts';
 import { gioAddress, MountError, succeed } from './clients.ts';
 import type { Machine } from './machine.ts';
-import { type MountNeeds, type MountOptions, placeOf } from './mount.ts';
+import { type MountDeps, type MountOptions, placeOf } from './mount.ts';
 import { addressOfDrive } from './target.ts';
 
 /** Unmounts the drive. Returns lines for the person. Throws `MountError`, `ConfigError`. */
-export async function unmount(options: MountOptions, needs: MountNeeds): Promise<readonly string[]> {
-  const { machine } = needs;
+export async function unmount(options: MountOptions, deps: MountDeps): Promise<readonly string[]> {
+  const { machine } = deps;
   if (machine.platform === 'win32') return [await unmountLetter(options, machine)];
   const folder = placeOf(options, machine);
   const mounts = mountsIn((await succeed(machine, { program: 'mount', args: [] })).output);
@@ -14,7 +14,7 @@ export async function unmount(options: MountOptions, needs: MountNeeds): Promise
   if (here) return [await unmountFolder(here, machine)];
   if (options.folder !== undefined)
     throw new MountError(`nothing is mounted at ${folder}; mount lists what is`);
-  return [await unmountChosen(mounts, options, needs)];
+  return [await unmountChosen(mounts, options, deps)];
 }
 
 interface Mounted {
@@ -46,7 +46,7 @@ async function unmountFolder({ folder, type }: Mounted, machine: Machine): Promi
 async function unmountChosen(
   mounts: readonly Mounted[],
   options: MountOptions,
-  { loaded, machine, environment }: MountNeeds,
+  { loaded, machine, environment }: MountDeps,
 ): Promise<string> {
   const url = await addressOfDrive(options.url, loaded, environment);
   const found = mounts.find(({ source }) => source === url || `${source}/` === url);

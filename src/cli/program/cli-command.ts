@@ -9,7 +9,7 @@ const HELP_HELP = 'show this help';
 const COLUMNS_MAX = 100;
 
 /** Where a command reads and writes. Tests replace it. */
-export interface ProgramNeeds {
+export interface ProgramDeps {
   readonly environment: NodeJS.ProcessEnv;
   /** Prints a line on standard output. */
   readonly say: (line: string) => void;

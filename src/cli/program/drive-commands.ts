@@ -1,20 +1,20 @@
 import { helpOf, OPTIONS } from '../../config/settings.ts';
 import { largest } from '../../util/extremes.ts';
-import type { CliCommand, ProgramNeeds } from './cli-command.ts';
+import type { CliCommand, ProgramDeps } from './cli-command.ts';
 
 const JSON_HELP = 'print JSON';
 
 const SERVE_OPTIONS_TOO = '\nTakes all options of davgate serve too.';
 
 /** Adds the commands that serve a drive or work on its data directory. Each loads its modules when it runs. */
-export function addDriveCommands(program: CliCommand, needs: ProgramNeeds): void {
-  addServe(program, needs);
-  addSetup(program, needs);
-  addLogin(program, needs);
-  addDoctor(program, needs);
-  addLocks(program, needs);
-  addJournal(program, needs);
-  addConfig(program, needs);
+export function addDriveCommands(program: CliCommand, deps: ProgramDeps): void {
+  addServe(program, deps);
+  addSetup(program, deps);
+  addLogin(program, deps);
+  addDoctor(program, deps);
+  addLocks(program, deps);
+  addJournal(program, deps);
+  addConfig(program, deps);
   program
     .command('hash-password')
     .summary('hash a password for a configuration file')
@@ -25,7 +25,7 @@ export function addDriveCommands(program: CliCommand, needs: ProgramNeeds): void
     .runs(async (...words) => (await import('../hash-password.ts')).hashPasswordCommand(words));
 }
 
-function addServe(program: CliCommand, { environment }: ProgramNeeds): void {
+function addServe(program: CliCommand, { environment }: ProgramDeps): void {
   const serve = program.addDefault('serve', 'serve the drive (without a command)');
   serve
     .description(
@@ -49,7 +49,7 @@ Secrets come from variables or files, because every user of a machine can read c
 ${lines.join('\n')}`;
 }
 
-function addLogin(program: CliCommand, { environment }: ProgramNeeds): void {
+function addLogin(program: CliCommand, { environment }: ProgramDeps): void {
   const login = program.command('login').summary('connect or disconnect an account of the service');
   login
     .description(
@@ -65,6 +65,8 @@ function addLogin(program: CliCommand, { environment }: ProgramNeeds): void {
     .addHelpText(
       'after',
       `
+Without --api-url, the account is one of the public service.
+
 The app's secret is not needed. The app needs the scopes account_info.read, files.metadata.read,
 files.content.read, files.content.write and, for shared links, sharing.read and sharing.write.`,
     )
@@ -78,7 +80,7 @@ files.content.read, files.content.write and, for shared links, sharing.read and 
     });
 }
 
-function addSetup(program: CliCommand, { environment }: ProgramNeeds): void {
+function addSetup(program: CliCommand, { environment }: ProgramDeps): void {
   const setup = program.command('setup').summary('ask, write a configuration file and test it');
   setup
     .description(
@@ -92,7 +94,7 @@ function addSetup(program: CliCommand, { environment }: ProgramNeeds): void {
     });
 }
 
-function addDoctor(program: CliCommand, { environment, say }: ProgramNeeds): void {
+function addDoctor(program: CliCommand, { environment, say }: ProgramDeps): void {
   const doctor = program.command('doctor').summary('test the configuration against the live service');
   doctor
     .description(
@@ -110,7 +112,7 @@ function addDoctor(program: CliCommand, { environment, say }: ProgramNeeds): voi
     });
 }
 
-function addLocks(program: CliCommand, { environment, say }: ProgramNeeds): void {
+function addLocks(program: CliCommand, { environment, say }: ProgramDeps): void {
   const locks = program
     .command('locks')
     .summary('list or remove the locks of clients')
@@ -149,7 +151,7 @@ function addLocks(program: CliCommand, { environment, say }: ProgramNeeds): void
     });
 }
 
-function addJournal(program: CliCommand, { environment, say }: ProgramNeeds): void {
+function addJournal(program: CliCommand, { environment, say }: ProgramDeps): void {
   const journal = program
     .command('journal')
     .summary('list and handle pending and lost writes')
@@ -197,7 +199,7 @@ Exit code 0: done; 1: not done; 2: the settings or arguments cannot be used.`,
     .runs(async (id = '') => (await load()).discardWrite(discard.settings, environment, id));
 }
 
-function addConfig(program: CliCommand, { environment, say }: ProgramNeeds): void {
+function addConfig(program: CliCommand, { environment, say }: ProgramDeps): void {
   const config = program
     .command('config')
     .summary('check and show the settings')

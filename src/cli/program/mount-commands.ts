@@ -1,7 +1,7 @@
-import type { CliCommand, ProgramNeeds } from './cli-command.ts';
+import type { CliCommand, ProgramDeps } from './cli-command.ts';
 
 /** Adds the commands that mount the drive on this machine. */
-export function addMountCommands(program: CliCommand, { environment }: ProgramNeeds): void {
+export function addMountCommands(program: CliCommand, { environment }: ProgramDeps): void {
   const mount = program.command('mount').summary('mount the drive on this machine');
   mount
     .description('Mounts the drive on this machine with a program that is installed here.')

@@ -1,6 +1,6 @@
 import { Argument } from 'commander';
 import { packageVersion } from '../../util/package.ts';
-import { CliCommand, type ProgramNeeds } from './cli-command.ts';
+import { CliCommand, type ProgramDeps } from './cli-command.ts';
 import { addDriveCommands } from './drive-commands.ts';
 import { addMountCommands } from './mount-commands.ts';
 
@@ -16,10 +16,10 @@ Exit codes: 0 success, 1 failure, 2 settings or arguments that cannot be used.`;
  * `service`, so that a start of the drive does not wait for them; `'all'` loads every command.
  */
 export async function createProgram(
-  needs: ProgramNeeds,
+  deps: ProgramDeps,
   words: readonly string[] | 'all',
 ): Promise<CliCommand> {
-  const program = new CliCommand('davgate', needs.say)
+  const program = new CliCommand('davgate', deps.say)
     .description(
       'davgate makes cloud storage a network drive: a WebDAV server in front of a storage service.',
     )
@@ -27,17 +27,17 @@ export async function createProgram(
     .version(packageVersion(), '-V, --version', 'show the version')
     .helpCommand('help COMMAND', 'show the help of a command')
     .addHelpText('after', AFTER);
-  addDriveCommands(program, needs);
-  addMountCommands(program, needs);
-  addCompletion(program, needs);
+  addDriveCommands(program, deps);
+  addMountCommands(program, deps);
+  addCompletion(program, deps);
   const service = program.command('service').summary('run or manage the storage service alone');
   const [first, second] = words;
   if (words === 'all' || first === 'service' || (first === 'help' && second === 'service'))
-    (await import('./service-commands.ts')).addServiceCommands(service, needs);
+    (await import('./service-commands.ts')).addServiceCommands(service, deps);
   return program;
 }
 
-function addCompletion(program: CliCommand, needs: ProgramNeeds): void {
+function addCompletion(program: CliCommand, deps: ProgramDeps): void {
   const load = () => import('./completion.ts');
   program
     .command('completion')
@@ -51,11 +51,11 @@ function addCompletion(program: CliCommand, needs: ProgramNeeds): void {
   zsh   davgate completion zsh > "\${fpath[1]}/_davgate"
   fish  davgate completion fish > ~/.config/fish/completions/davgate.fish`,
     )
-    .runs(async (shell) => needs.say((await load()).completionScript(shell)));
+    .runs(async (shell) => deps.say((await load()).completionScript(shell)));
   // The scripts call it with the words up to the cursor.
   const complete = program.command('complete', { hidden: true });
   complete.isHidden = true;
   complete.argument('[WORD...]').runs(async (...words) => {
-    needs.say((await load()).completionsOf(await createProgram(needs, 'all'), words).join('\n'));
+    deps.say((await load()).completionsOf(await createProgram(deps, 'all'), words).join('\n'));
   });
 }

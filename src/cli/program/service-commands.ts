@@ -1,3 +1,4 @@
+import { METADATA_VARIABLE } from '../../config/settings.ts';
 import { type AdministeredStore, administer } from '../../service/admin/administration.ts';
 import { SWITCHES } from '../../service/faults/switches.ts';
 import { largest } from '../../util/extremes.ts';
@@ -9,7 +10,7 @@ import { TOKEN_COMMANDS } from '../service-admin/token-commands.ts';
 import type { CheckValues } from '../service-check.ts';
 import type { CopyValues } from '../service-copy.ts';
 import { serviceDirectory } from '../service-directory.ts';
-import type { CliCommand, ProgramNeeds } from './cli-command.ts';
+import type { CliCommand, ProgramDeps } from './cli-command.ts';
 
 const GROUPS = [
   { noun: 'account', summary: 'create, list, change and remove accounts', commands: ACCOUNT_COMMANDS },
@@ -25,13 +26,13 @@ const METADATA_FLAGS = '--metadata <postgres://…>';
 const METADATA_HELP = 'the database of a service that was started with --metadata; default DAVGATE_METADATA';
 
 /** Adds the commands of the storage service below `davgate service`. */
-export function addServiceCommands(service: CliCommand, needs: ProgramNeeds): void {
+export function addServiceCommands(service: CliCommand, deps: ProgramDeps): void {
   service.description('The embedded storage service alone: the API over a local folder.');
-  addRun(service, needs);
+  addRun(service, deps);
   const check = service.command('check').summary('look for damage in its files');
   check
     .description(
-      'Checks every block and every row of a storage service, and changes nothing. A service with a data directory has to be stopped; with --metadata the services go on. Prints one line per damaged item on standard output, with its account, path and revision, and its progress on standard error.',
+      'Checks every block and every row of a storage service. Changes nothing without --repair. A service with a data directory has to be stopped; with --metadata the services go on. Prints one line per damaged item on standard output, with its account, path and revision, and its progress on standard error.',
     )
     .option(DATA_FLAGS, DATA_HELP)
     .option(METADATA_FLAGS, METADATA_HELP)
@@ -41,7 +42,7 @@ export function addServiceCommands(service: CliCommand, needs: ProgramNeeds): vo
     )
     .option(
       '--keep-deleted-blocks <DAYS>',
-      'with --metadata: the days that the services were started with; a repair removes blocks that have belonged to nothing for longer',
+      'with --metadata: a repair removes blocks that have belonged to nothing for longer. Default and least: what the services were started with',
     )
     .option(
       '--repair',
@@ -52,20 +53,22 @@ export function addServiceCommands(service: CliCommand, needs: ProgramNeeds): vo
       '\nExit code 0: no damage, or all of it was repaired; 1: damage was found; 2: it could not be run.',
     )
     .runs(async () =>
-      (await import('../service-check.ts')).serviceCheckCommand(check.opts<CheckValues>(), needs.environment),
+      (await import('../service-check.ts')).serviceCheckCommand(check.opts<CheckValues>(), deps.environment),
     );
-  addCopy(service, needs);
+  addCopy(service, deps);
   for (const { noun, summary, commands } of GROUPS) {
     const group = service
       .command(noun)
       .summary(summary)
-      .description("Works on a storage service's data directory, whether or not the service runs.");
+      .description(
+        "Works on a storage service's data directory or, with --metadata, its database, whether or not the service runs.",
+      );
     group.runs(async () => group.outputHelp());
-    for (const command of commands) addAdmin(group, command, needs);
+    for (const command of commands) addAdmin(group, command, deps);
   }
 }
 
-function addCopy(service: CliCommand, { environment }: ProgramNeeds): void {
+function addCopy(service: CliCommand, { environment }: ProgramDeps): void {
   const copy = service.command('copy').summary('copy a whole service to another place');
   const place = 'a data directory, or postgres://USER@HOST/DATABASE';
   copy
@@ -95,7 +98,7 @@ Exit code 0: both sides are equal; 2: the copy was refused or interrupted.`,
     });
 }
 
-function addRun(service: CliCommand, { environment }: ProgramNeeds): void {
+function addRun(service: CliCommand, { environment }: ProgramDeps): void {
   const run = service.addDefault('run', 'run the service (without a command)');
   run
     .description('Serves the API over a local folder until SIGTERM or Ctrl+C.')
@@ -131,7 +134,7 @@ function addRun(service: CliCommand, { environment }: ProgramNeeds): void {
     )
     .option(
       '--keep-deleted-blocks <DAYS>',
-      'with --metadata: how long contents that nothing refers to are kept, for backups of the database; default and least 1',
+      'with --metadata: how long contents that nothing refers to are kept, for backups of the database; default and least 1. The services share the largest number that any was started with',
     )
     .option(
       '--trusted-proxy <CIDR>',
@@ -150,7 +153,7 @@ function addRun(service: CliCommand, { environment }: ProgramNeeds): void {
 function addAdmin(
   group: CliCommand,
   row: AdminCommand,
-  { environment, say, readPassword }: ProgramNeeds,
+  { environment, say, readPassword }: ProgramDeps,
 ): void {
   const [, verb = ''] = row.name.split(' ');
   const command = group.command(verb).summary(row.summary);
@@ -174,7 +177,7 @@ function addAdmin(
 
 /** Returns the data of the service that a command works on. */
 function administeredStore(values: AdminCall['values'], environment: NodeJS.ProcessEnv): AdministeredStore {
-  const metadata = values['metadata'] ?? environment['DAVGATE_METADATA'];
+  const metadata = values['metadata'] ?? environment[METADATA_VARIABLE];
   return {
     dataDirectory: serviceDirectory(values['data'], environment),
     ...(typeof metadata === 'string' && { metadata }),

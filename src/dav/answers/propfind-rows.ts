@@ -6,7 +6,7 @@ import { statusOf } from '../failures.ts';
 import { UnreadChecksums } from '../properties/checksums.ts';
 import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
 import type { PropertySelection } from '../properties/property-selection.ts';
-import { encodeSegment } from '../request.ts';
+import { encodeSegment } from '../resource-url.ts';
 import { escapeText } from '../xml/xml-writer.ts';
 import { responseEnd, responseStart, responseXml } from './multistatus.ts';
 

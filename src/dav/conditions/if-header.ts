@@ -1,7 +1,7 @@
 import type { BasePath } from '../../util/base-path.ts';
 import { keyOf, type Path } from '../../util/path.ts';
 import { DavError } from '../errors.ts';
-import { parseResourceUrl } from '../request.ts';
+import { parseResourceUrl } from '../resource-url.ts';
 
 /** One condition on the state of a resource, negated by `not`. */
 export interface Condition {
@@ -102,11 +102,13 @@ export async function matchesIfHeader(
   const states = new Map<string, Promise<ResourceState>>();
   const stateOf = (path: Path): Promise<ResourceState> => {
     const key = keyOf(path);
-    const known = states.get(key) ?? load(path);
-    if (states.size >= RESOURCES_MAX)
+    const known = states.get(key);
+    if (known !== undefined) return known;
+    if (states.size === RESOURCES_MAX)
       throw new DavError(400, `the If header names more than ${RESOURCES_MAX} resources`);
-    states.set(key, known);
-    return known;
+    const loaded = load(path);
+    states.set(key, loaded);
+    return loaded;
   };
   for (const list of header) {
     const paths = pathsOf(list, resources);

@@ -157,14 +157,17 @@ export function evaluateConditions(
   return isDated && seconds(current.modifiedMs) <= seconds(since) ? 'not-modified' : 'proceed';
 }
 
-/** Whether `If-Range` allows a partial answer (RFC 9110 §13.1.5). Finder sends a date, others an entity tag. */
-export function ifRangeMatches(header: string | undefined, current: Validators): boolean {
+/**
+ * Whether `If-Range` allows a partial answer (RFC 9110 §13.1.5). Finder sends a date, others an entity tag. A date counts only if
+ * nobody has set it and its second is over (§8.8.2.2): clients may give new content the time of the old one.
+ */
+export function ifRangeMatches(header: string | undefined, file: FileEntry, nowMs: number): boolean {
   if (header === undefined) return true;
-  if (header.includes('"')) return !/^\s*W\//.test(header) && matchesEntityTag(header, current);
+  if (header.includes('"')) return !/^\s*W\//.test(header) && matchesEntityTag(header, validatorsOf(file));
   const date = parseHttpDate(header);
-  return (
-    date !== undefined && current.modifiedMs !== undefined && seconds(current.modifiedMs) === seconds(date)
-  );
+  const committed = seconds(file.committedMs);
+  const isStrong = seconds(file.modifiedMs) === committed && committed < seconds(nowMs);
+  return isStrong && date !== undefined && seconds(date) === committed;
 }
 
 const QUOTED = /"([^"]*)"/g;

@@ -3,7 +3,7 @@ import type { Claim, Claimed, Lock } from '../../state/locks.ts';
 import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { hrefOf } from '../request.ts';
+import { hrefOf } from '../resource-url.ts';
 
 /** The parts of a request that the locks need. A request of the web application has them too. */
 type LockedRequest = Pick<Context, 'exchange' | 'drive' | 'principal' | 'clock'>;
@@ -23,8 +23,6 @@ export interface LockCheckOptions {
    * a refusal as a failed save.
    */
   readonly ownerMayOmitToken?: boolean;
-  /** Selects the locks whose token the request must submit; all by default. */
-  readonly concerns?: (lock: Lock) => boolean;
 }
 
 /** The locks on the resources that a request changes. No lock is added while the request lock is held. */
@@ -34,9 +32,9 @@ export interface RequestLock {
    * that another lock may have been granted.
    */
   requireUnbroken(): Promise<void>;
-  /** Ends the locks at and below `path`, whose resource was removed (RFC 4918 §7.5, §9.6.1). */
+  /** Ends the locks at and below `path`, whose resource was removed (RFC 4918 §7.5, §9.6.1). Never rejects. */
   endWithin(path: Path): Promise<void>;
-  /** Ends the locks below `path`, whose resource was replaced; a lock on `path` itself stays (§7.5). */
+  /** Ends the locks below `path`, whose resource was replaced; a lock on `path` itself stays (§7.5). Never rejects. */
   endBelow(path: Path): Promise<void>;
 }
 
@@ -94,13 +92,13 @@ async function requireTokens(
   context: LockedRequest,
   tokens: ReadonlySet<string>,
   { protections }: Claimed,
-  { ownerMayOmitToken = false, concerns = () => true }: LockCheckOptions,
+  { ownerMayOmitToken = false }: LockCheckOptions,
 ): Promise<void> {
   const isHeld = ({ principal, token }: Lock) =>
     principal === context.principal && (ownerMayOmitToken || tokens.has(token));
   for (const { covering, within } of protections) {
     for (const group of [covering, ...byRoot(within)]) {
-      const [first] = group.filter(concerns);
+      const [first] = group;
       if (first && !group.some(isHeld)) throw await locked(context, first);
     }
   }
@@ -135,8 +133,10 @@ function requestLock(
     const index = claims.findIndex(({ root, depth }) => root === path && depth === 'infinity');
     return protections[index]?.within ?? [];
   };
-  const end = async (locks: readonly Lock[]) => {
-    await Promise.all(locks.map(({ token }) => drive.state.locks.release(token)));
+  const { locks } = drive.state;
+  // The change is made: an error now would tell the client that it is not.
+  const end = async (ended: readonly Lock[]) => {
+    await Promise.all(ended.map((lock) => locks.release(lock.token).catch(() => locks.withdraw(lock))));
   };
   return {
     async requireUnbroken() {

@@ -1,3 +1,4 @@
+import { requireDownloadable } from '../../drive/errors.ts';
 import type { FileEntry } from '../../drive/files.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
@@ -8,8 +9,8 @@ export interface NewContent {
   readonly body: AsyncIterable<Uint8Array>;
   /** `undefined`: unknown. A body of another length is not stored. */
   readonly sizeBytes: number | undefined;
-  /** The only revision that it may replace, because it goes on from its content. */
-  readonly goesOnFrom?: FileEntry;
+  /** What it goes on from, and the only thing that it may replace: a file's content, or the absence of a file. */
+  readonly goesOnFrom?: FileEntry | 'nothing';
 }
 
 /** The place in a file that the body of a request is for. */
@@ -72,6 +73,7 @@ export function appended(
   body: AsyncIterable<Uint8Array>,
 ): NewContent {
   if (isWhole) return { body, sizeBytes };
+  if (entry) requireDownloadable(entry);
   const oldBytes = entry?.sizeBytes ?? 0;
   if (firstByte !== undefined && firstByte !== oldBytes)
     throw new DavError(
@@ -82,7 +84,7 @@ export function appended(
     );
   const { announcedBytes } = exchange;
   const newBytes = sizeBytes ?? (announcedBytes === undefined ? undefined : oldBytes + announcedBytes);
-  if (!entry) return { body, sizeBytes: newBytes };
+  if (!entry) return { body, sizeBytes: newBytes, goesOnFrom: 'nothing' };
   const old = oldBytes > 0 ? drive.files.read(entry, undefined, exchange.signal) : [];
   return { body: joined(old, body), sizeBytes: newBytes, goesOnFrom: entry };
 }

@@ -6,7 +6,9 @@ import { checkConditions, type MetConditions, requireParent } from '../condition
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import { depthOf, destinationOf, hrefOf, overwriteOf, parseSeconds } from '../request.ts';
+import { parseSeconds } from '../properties/property-times.ts';
+import { depthOf, destinationOf, overwriteOf } from '../request-headers.ts';
+import { hrefOf } from '../resource-url.ts';
 
 /** COPY (RFC 4918 §9.8). */
 export async function copy(context: Context): Promise<void> {

@@ -5,8 +5,8 @@ import { checkConditions } from '../conditions/preconditions.ts';
 import type { Context, Method } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import { depthOf } from '../request.ts';
-import type { FailedPuts } from './put.ts';
+import { depthOf } from '../request-headers.ts';
+import type { FailedPuts } from './failed-puts.ts';
 
 /** The preference (RFC 7240) of a client that wants to be able to undo the deletion, as the web application does. */
 const RECOVERABLE = 'recoverable';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
-import { FileError } from '../../drive/errors.ts';
+import { FileError, requireDownloadable } from '../../drive/errors.ts';
 import type { FileEntry, FolderEntry } from '../../drive/files.ts';
 import type { BasePath } from '../../util/base-path.ts';
 import { mediaTypeOf } from '../../util/media-types.ts';
@@ -16,9 +16,9 @@ import {
   type Validators,
   validatorsOf,
 } from '../conditions/preconditions.ts';
-import type { Context, Method } from '../context.ts';
+import { type Context, entryHere, type Method } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { entryHere, hrefOf } from '../request.ts';
+import { hrefOf } from '../resource-url.ts';
 
 /**
  * Media types that browsers only show or save. Files of all others are sandboxed: a file must not act as the user who opens
@@ -53,6 +53,7 @@ async function get(context: Context, folderPage: FolderPage | undefined): Promis
 
 async function getFile(context: Context, file: FileEntry): Promise<void> {
   const { exchange, request } = context;
+  requireDownloadable(file);
   const { validators, tags, headers } = fieldsOf(file);
   if (isNotModified(context, validators))
     return exchange.answer({ status: 304, headers: tags, body: undefined });
@@ -61,7 +62,7 @@ async function getFile(context: Context, file: FileEntry): Promise<void> {
     exchange.response.end();
     return;
   }
-  const ranges = rangesOf(context, file, validators);
+  const ranges = rangesOf(context, file);
   const body = ranges ? undefined : context.drive.files.inMemory(file);
   if (body) await exchange.answer({ status: 200, headers, body });
   else await sendFile(context, file, ranges, headers);
@@ -109,14 +110,10 @@ function isNotModified({ request }: Context, validators: Validators): boolean {
 }
 
 /** Returns the requested ranges; `undefined` for the whole file. Throws `DavError` 416. */
-function rangesOf(
-  { request }: Context,
-  file: FileEntry,
-  validators: Validators,
-): readonly ByteRange[] | undefined {
+function rangesOf({ request, clock }: Context, file: FileEntry): readonly ByteRange[] | undefined {
   const { headers } = request;
   const ifRange = headers['if-range'];
-  if (headers.range === undefined || !ifRangeMatches(ifRange && String(ifRange), validators))
+  if (headers.range === undefined || !ifRangeMatches(ifRange && String(ifRange), file, clock.now()))
     return undefined;
   const ranges = parseRange(headers.range, file.sizeBytes);
   if (ranges !== 'unsatisfiable') return ranges;
@@ -169,7 +166,7 @@ async function sendParts(
   for (const [index, range] of ranges.entries()) {
     await sendBytes(context, file, range, () => {
       if (index === 0) begin();
-      exchange.response.write(heads[index]);
+      exchange.response.write(heads[index] ?? '');
     });
   }
   exchange.response.end(tail);

@@ -1,14 +1,14 @@
-import type { Entry } from '../../drive/files.ts';
+import type { Entry, FileEntry } from '../../drive/files.ts';
 import {
   type Claim,
   LOCKS_OF_USER_MAX,
   LOCKS_ON_RESOURCE_MAX,
   type Lock,
   type LocksFull,
-  type RunningClaim,
 } from '../../state/locks.ts';
 import { type LinkedSignal, linkedSignal } from '../../util/abort.ts';
 import { isWithin, keyOf, parentOf } from '../../util/path.ts';
+import { succeeds } from '../../util/succeeds.ts';
 import {
   answerMultistatus,
   responseXml,
@@ -16,12 +16,13 @@ import {
   XML_DECLARATION,
   XML_TYPE,
 } from '../answers/multistatus.ts';
-import { checkConditions, requireParent } from '../conditions/preconditions.ts';
+import { checkConditions, type MetConditions, requireParent } from '../conditions/preconditions.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { lockDiscoveryXml, parseLockInfo } from '../locks/lock-xml.ts';
 import { lockRootHref, withRequestLock } from '../locks/request-lock.ts';
-import { depthOf, hrefOf, lockTimeoutSeconds } from '../request.ts';
+import { depthOf, lockTimeoutSeconds } from '../request-headers.ts';
+import { hrefOf } from '../resource-url.ts';
 import type { XmlElement } from '../xml/xml-element.ts';
 
 /** How long LOCK waits for running requests that change the resource, in ms. Most of them are about to commit. */
@@ -34,29 +35,23 @@ export async function lock(context: Context): Promise<void> {
   else await refresh(context);
 }
 
-type Attempt =
-  | { readonly lock: Lock; readonly isFileCreated: boolean }
-  | { readonly conflict: Lock }
-  | { readonly claim: RunningClaim };
-
 /** Waits for running requests that change the resource, and checks everything again after each of them. */
 async function create(context: Context, root: XmlElement): Promise<void> {
+  const { drive, clock } = context;
   const wanted = wantedLock(context, root);
   const wait = new ClaimWait(context);
   try {
     for (;;) {
-      // A lock on an unmapped URL creates an empty file there (§7.3).
-      const { drive, path, exchange } = context;
-      const entry = await drive.files.statForWrite(path, { isPinned: false }, exchange.signal);
-      const attempt = await attemptAt(context, entry, wanted);
-      if ('lock' in attempt)
-        return await answerCreated(context, attempt.isFileCreated ? 201 : 200, attempt.lock, entry);
-      if ('conflict' in attempt) return await refuse(context, entry, attempt.conflict, 'is already locked');
-      if (!(await wait.until(attempt.claim.id)))
+      const { entry } = await lockable(context);
+      const created = await drive.state.locks.create(clock.now(), wanted);
+      if ('full' in created) throw tooManyLocks(context, created.full);
+      if ('token' in created) return await answerCreated(context, created);
+      if ('conflict' in created) return await refuse(context, entry, created.conflict, 'is already locked');
+      if (!(await wait.until(created.claim.id)))
         return await refuse(
           context,
           entry,
-          attempt.claim,
+          created.claim,
           'is being changed by another request; try again later',
         );
     }
@@ -74,31 +69,24 @@ function wantedLock({ path, principal, request, clock, randomUuid }: Context, bo
   return { token, root: path, scope, depth, ownerXml, principal, timeoutSeconds, expiresMs };
 }
 
-async function attemptAt(context: Context, entry: Entry | undefined, wanted: Lock): Promise<Attempt> {
+interface Lockable {
+  /** `undefined`: the lock creates an empty file there (RFC 4918 §7.3). */
+  readonly entry: Entry | undefined;
+  readonly conditions: MetConditions;
+}
+
+/** Returns what is at the path. Throws `DavError` if the request's conditions are not met or no file can be created there. */
+async function lockable(context: Context): Promise<Lockable> {
+  const { drive, path, hasTrailingSlash, exchange } = context;
+  const entry = await drive.files.statForWrite(path, { isPinned: false }, exchange.signal);
   const conditions = await checkConditions(context, entry);
-  if (entry) return createLock(context, entry, wanted);
-  const { path, hasTrailingSlash } = context;
-  if (hasTrailingSlash)
+  if (!entry && hasTrailingSlash)
     throw new DavError(
       409,
       'the URL ends with a slash and does not exist; create the folder with MKCOL, or LOCK without the slash',
     );
-  await requireParent(context, path);
-  // The empty file becomes a member of its collection, whose locks apply. `createLock` itself finds a conflict with an
-  // exclusive lock that covers the new member too.
-  const changes = [{ path: parentOf(path) }];
-  const concerns = ({ depth, scope }: Lock) => depth === '0' || scope === 'shared';
-  return withRequestLock(context, conditions, changes, () => createLock(context, entry, wanted), {
-    concerns,
-  });
-}
-
-async function createLock(context: Context, entry: Entry | undefined, wanted: Lock): Promise<Attempt> {
-  const { drive, clock } = context;
-  const created = await drive.state.locks.create(clock.now(), wanted);
-  if ('full' in created) throw tooManyLocks(context, created.full);
-  if (!('token' in created)) return created;
-  return { lock: created, isFileCreated: await createPlaceholder(context, entry, created) };
+  if (!entry) await requireParent(context, path);
+  return { entry, conditions };
 }
 
 /** Answers 507 and not 423, because the client cannot resolve it by submitting a token. */
@@ -111,19 +99,27 @@ function tooManyLocks({ path }: Context, full: LocksFull): DavError {
   );
 }
 
-/** Keeps an empty file as a placeholder while it is locked. Returns whether the file is new. */
-async function createPlaceholder(
-  { drive, path }: Context,
-  entry: Entry | undefined,
-  lock: Lock,
-): Promise<boolean> {
-  if (entry && !isEmptyFile(entry)) return false;
-  try {
-    return (await drive.files.keepPlaceholder(path, lock.timeoutSeconds * 1000)).created;
-  } catch (error) {
-    await drive.state.locks.withdraw(lock);
-    throw error;
-  }
+/** Keeps an empty file as a placeholder while it is locked. Returns the file if it is new. */
+async function keepEmptyFile(
+  context: Context,
+  { entry, conditions }: Lockable,
+  { timeoutSeconds }: Lock,
+): Promise<FileEntry | undefined> {
+  if (entry && !isEmptyFile(entry)) return undefined;
+  const { drive, path } = context;
+  const keep = () => drive.files.keepPlaceholder(path, timeoutSeconds * 1000);
+  // A new file becomes a member of its collection, whose locks apply.
+  const { entry: file, created } = entry
+    ? await keep()
+    : await withRequestLock(context, conditions, [{ path: parentOf(path) }], keep);
+  return created && file.kind === 'file' ? file : undefined;
+}
+
+/** Removes the empty file that a failed LOCK has created, unless it is not there any more. */
+async function removeCreated({ drive, path }: Context, created: FileEntry): Promise<void> {
+  const now = await drive.files.stat(path);
+  const isSame = now?.kind === 'file' && now.id === created.id && now.rev === created.rev;
+  if (isSame) await drive.files.remove(path, { recoverable: false });
 }
 
 function isEmptyFile(entry: Entry): boolean {
@@ -151,25 +147,29 @@ async function refresh(context: Context): Promise<void> {
   await context.exchange.answer({ status: 200, headers: { 'Content-Type': XML_TYPE }, body });
 }
 
-/** Answers with a new lock, or removes it when the client cannot get its token. */
-async function answerCreated(
-  context: Context,
-  status: number,
-  lock: Lock,
-  entry: Entry | undefined,
-): Promise<void> {
+/**
+ * Answers with a new lock, for which it creates the file if there is none. Checks everything again: until the lock was granted,
+ * other requests could change the resource, also at another gateway. Undoes all of it if the client cannot get the token.
+ */
+async function answerCreated(context: Context, lock: Lock): Promise<void> {
   const { exchange, drive } = context;
+  let file: FileEntry | undefined;
   let body: string;
   try {
-    body = await lockBody(context, lock, entry);
+    await drive.catchUp?.();
+    const found = await lockable(context);
+    file = await keepEmptyFile(context, found, lock);
+    body = await lockBody(context, lock, found.entry);
     exchange.signal.throwIfAborted();
   } catch (error) {
+    // Others may have stored something in a file with a shared lock. If the removal fails, the file stays too.
+    if (file && lock.scope === 'exclusive') await succeeds(removeCreated(context, file));
     await drive.state.locks.withdraw(lock);
     throw error;
   }
   // The header is for new locks only (§10.5).
   const headers = { 'Lock-Token': `<${lock.token}>`, 'Content-Type': XML_TYPE };
-  await exchange.answer({ status, headers, body });
+  await exchange.answer({ status: file ? 201 : 200, headers, body });
 }
 
 /** Renders all locks that cover the resource. `first` comes first, because some clients read only one. */

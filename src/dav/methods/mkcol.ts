@@ -13,7 +13,8 @@ import {
   propstatsOf,
 } from '../properties/property-changes.ts';
 import { type Instruction, parseMkcol } from '../properties/property-update.ts';
-import { hrefOf, refuseBody } from '../request.ts';
+import { hrefOf } from '../resource-url.ts';
+import { refuseBody } from '../unused-body.ts';
 import { isDav } from '../xml/xml-element.ts';
 
 const NO_INSTRUCTIONS: readonly Instruction[] = [];
@@ -63,8 +64,12 @@ async function setProperties(
   folder: FolderEntry,
   planned: readonly NamedChange[],
 ): Promise<readonly NamedChange[]> {
-  // Somebody else may have put something into it already.
-  const undo = () => context.drive.files.remove(folder.path, { recoverable: true });
+  const { files } = context.drive;
+  const undo = async () => {
+    const { children } = await files.list(folder.path);
+    // Somebody else may have put something into it already, and may do so now: the trash has it then.
+    if (children.length === 0) await files.remove(folder.path, { recoverable: true });
+  };
   try {
     const outcome = await carryOut(context, folder, planned);
     if (isAnyRefused(outcome)) await undo();

@@ -1,6 +1,6 @@
 import { FileError } from '../../drive/errors.ts';
 import { clientOf } from '../clients.ts';
-import type { Context } from '../context.ts';
+import { type Context, entryHere } from '../context.ts';
 import {
   ALLOWED_ABOVE,
   ALLOWED_IN_PAST,
@@ -8,7 +8,6 @@ import {
   ALLOWED_SOMEWHERE,
   allowedMethods,
 } from '../errors.ts';
-import { entryHere } from '../request.ts';
 
 /** The grammars of SEARCH (RFC 5323 §3.2). */
 const DASL = '<DAV:basicsearch>';

@@ -4,9 +4,9 @@ import type { Context } from '../context.ts';
 import { DavError, methodNotAllowed } from '../errors.ts';
 import { checksumListOf } from '../properties/checksums.ts';
 import { checksumIn } from '../properties/computed-checksums.ts';
-import { ignoreBody } from '../request.ts';
+import { ignoreBody } from '../unused-body.ts';
 import { appended, updateRangeOf } from './append.ts';
-import { answerStored, bodySignal, checkedBody, storeFile } from './put.ts';
+import { answerStored, bodySignal, checkedBody, storeFile } from './store-file.ts';
 
 /** The type of a body that is written into a file (https://sabre.io/dav/http-patch/). */
 const PARTIAL_UPDATE = 'application/x-sabredav-partialupdate';

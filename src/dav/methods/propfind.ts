@@ -21,20 +21,13 @@ import {
 } from '../answers/propfind-rows.ts';
 import { RenderedListings } from '../answers/rendered-listings.ts';
 import { clientOf } from '../clients.ts';
-import type { Context, Method } from '../context.ts';
+import { type Context, entryHere, type Method } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { NO_LIVE_STATE } from '../properties/live-properties.ts';
 import { liveStateOf } from '../properties/live-state.ts';
 import { PropertySelection, parsePropfind } from '../properties/property-selection.ts';
-import {
-  type Depth,
-  depthOf,
-  encodeSegment,
-  entryHere,
-  parseResourceUrl,
-  prefersMinimal,
-  requestHref,
-} from '../request.ts';
+import { type Depth, depthOf, prefersMinimal } from '../request-headers.ts';
+import { encodeSegment, parseResourceUrl, requestHref } from '../resource-url.ts';
 import { readXmlBytes, type XmlLimits } from '../xml/xml-reader.ts';
 
 /** Limits of the body of a PROPFIND. Real ones have under 4 KiB and 30 elements. */

@@ -6,7 +6,8 @@ import { withRequestLock } from '../locks/request-lock.ts';
 import { carryOut, isAnyRefused, planChanges, propstatsOf } from '../properties/property-changes.ts';
 import { MICROSOFT_NAMESPACE } from '../properties/property-names.ts';
 import { type Instruction, parsePropertyUpdate } from '../properties/property-update.ts';
-import { prefersMinimal, requestHref } from '../request.ts';
+import { prefersMinimal } from '../request-headers.ts';
+import { requestHref } from '../resource-url.ts';
 
 /** PROPPATCH (RFC 4918 §9.2): carries out all instructions in document order, or none. */
 export async function proppatch(context: Context): Promise<void> {

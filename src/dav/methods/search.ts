@@ -8,7 +8,7 @@ import { type Context, presentFiles } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { liveStateOf } from '../properties/live-state.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
-import { hrefOf, parseResourceUrl } from '../request.ts';
+import { hrefOf, parseResourceUrl } from '../resource-url.ts';
 import { type Found, unsupportedSearch } from '../search/comparable.ts';
 import { SearchCondition } from '../search/search-condition.ts';
 import { SearchOrder, type SortKeys } from '../search/search-order.ts';

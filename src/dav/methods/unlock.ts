@@ -4,7 +4,7 @@ import { checkConditions } from '../conditions/preconditions.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import { lockTokenOf } from '../request.ts';
+import { lockTokenOf } from '../request-headers.ts';
 
 /** UNLOCK (RFC 4918 §9.11). Commits the empty file that LOCK created, if nothing was written to it. */
 export async function unlock(context: Context): Promise<void> {

@@ -1,12 +1,13 @@
 import { only, sendMultistatus } from '../answers/multistatus.ts';
 import { deadPropertiesOf, resourceRow } from '../answers/propfind-rows.ts';
 import { clientOf } from '../clients.ts';
-import type { Context } from '../context.ts';
+import { type Context, entryHere } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { liveStateOf } from '../properties/live-state.ts';
 import { PropertySelection, propertyNamesIn } from '../properties/property-selection.ts';
 import { unsupportedReport } from '../properties/reports.ts';
-import { depthOf, entryHere, hrefOf, requestHref } from '../request.ts';
+import { depthOf } from '../request-headers.ts';
+import { hrefOf, requestHref } from '../resource-url.ts';
 import { davChild, type XmlElement } from '../xml/xml-element.ts';
 
 /** Maximum length of an answer that is sent at once, in bytes: more than the versions that the service lists. */

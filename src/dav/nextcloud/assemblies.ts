@@ -5,8 +5,8 @@ import { overlaid } from '../../util/overlaid.ts';
 import { keyOf, type Path } from '../../util/path.ts';
 import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { answerStored, checkedBody, type Stored, storeFile } from '../methods/put.ts';
-import { overwriteOf } from '../request.ts';
+import { answerStored, checkedBody, type Stored, storeFile } from '../methods/store-file.ts';
+import { overwriteOf } from '../request-headers.ts';
 import { piecesInOrder } from './piece-order.ts';
 
 /** How long an outcome is kept for a client that asks again, because it did not get the answer, in ms. */

@@ -1,18 +1,33 @@
 import type { PieceStore } from '../../state/pieces/piece-store.ts';
+import { pathBelow } from '../../util/base-path.ts';
 import { overlaid } from '../../util/overlaid.ts';
-import { namesOf, type Path } from '../../util/path.ts';
+import { namesOf } from '../../util/path.ts';
 import type { Access, DavHandler, SharedContext } from '../context.ts';
-import { DavError } from '../errors.ts';
+import { DavError, refuseReserved } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { answerFailure } from '../failures.ts';
-import { destinationOf, hrefOf, parseResourceUrl } from '../request.ts';
+import { destinationOf } from '../request-headers.ts';
+import { hrefOf, parseResourceUrl, withoutHost } from '../resource-url.ts';
 import { UploadMethods } from './upload-methods.ts';
 
 /** The path below which Nextcloud serves files and uploads. */
-export const NEXTCLOUD_PATH = '/remote.php/dav/';
+const NEXTCLOUD_PATH = '/remote.php/dav';
 
-/** A request target there: area, user, and the path below. */
-const ADDRESS = /^\/remote\.php\/dav\/(files|uploads)\/([^/?#]+)(.*)$/s;
+/** Matches nearly all other targets: they need no decoding. */
+const ELSEWHERE = /^\/(?![/%r])/;
+
+/** A request target below that path: area, user, and the path below. */
+const ADDRESS = /^\/+(files|uploads)\/+([^/?#]+)(.*)$/s;
+
+/** Returns what follows Nextcloud's path in a request target, in any spelling of it; `undefined` for another target. */
+function belowNextcloud(target: string): string | undefined {
+  return ELSEWHERE.test(target) ? undefined : pathBelow(NEXTCLOUD_PATH, withoutHost(target));
+}
+
+/** Whether a request is for one of the addresses below that path, and not for the drive. */
+export function isForNextcloud({ target }: Exchange): boolean {
+  return belowNextcloud(target) !== undefined;
+}
 
 interface NextcloudOptions extends SharedContext {
   /** Answers a request for the drive. */
@@ -29,18 +44,18 @@ export function createNextcloud({ handle, pieces, ...shared }: NextcloudOptions)
   const uploads = pieces && new UploadMethods(pieces, shared);
   return async (exchange, access) => {
     try {
-      const [, area, user = '', below = ''] = ADDRESS.exec(exchange.target) ?? [];
+      const [, area, user = '', below = ''] = ADDRESS.exec(belowNextcloud(exchange.target) ?? '') ?? [];
       if (area === undefined)
         throw new DavError(
           404,
-          `nothing here: the drive is at ${exchange.prefix}${NEXTCLOUD_PATH}files/USER/`,
+          `nothing here: the drive is at ${exchange.prefix}${NEXTCLOUD_PATH}/files/USER/`,
         );
       requireOwn(user, access);
-      const files = inFolder(exchange, `${NEXTCLOUD_PATH}files/${user}`, below);
+      const files = inFolder(exchange, `${NEXTCLOUD_PATH}/files/${user}`, below);
       if (exchange.request.headers['destination'] !== undefined) refuseReserved(destinationOf(files).path);
       if (area === 'uploads') {
         if (!uploads) throw new DavError(404, 'this davgate takes no uploads in pieces');
-        const there = inFolder(exchange, `${NEXTCLOUD_PATH}uploads/${user}`, below);
+        const there = inFolder(exchange, `${NEXTCLOUD_PATH}/uploads/${user}`, below);
         return await uploads.answer(there, files, access);
       }
       const { path } = parseResourceUrl(files.target);
@@ -63,14 +78,8 @@ function inFolder(exchange: Exchange, folder: string, below: string): Exchange {
 /** Throws `DavError` 403 unless the user is the one in the address. Without logins, every name is right. */
 function requireOwn(segment: string, { user }: Access): void {
   const [name = ''] = namesOf(parseResourceUrl(`/${segment}`).path);
-  if (user && name !== user.name.normalize('NFC'))
+  if (user && name !== user.name)
     throw new DavError(403, `this address is for the user ${name}; your login is that of ${user.name}`);
-}
-
-/** Throws `DavError` 403 for the folder that davgate reserves for itself on every drive. */
-function refuseReserved(path: Path): void {
-  if (namesOf(path)[0]?.toLowerCase() === '.davgate')
-    throw new DavError(403, 'the folder /.davgate belongs to davgate itself; choose another path');
 }
 
 /** Whether a browser asks for a folder: the web application is at the drive's own address only. */

@@ -5,7 +5,7 @@ import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { clientOf } from '../clients.ts';
 import { type Context, presentFiles } from '../context.ts';
 import { statusOf } from '../failures.ts';
-import { hrefOf } from '../request.ts';
+import { hrefOf } from '../resource-url.ts';
 import { tokenNow } from '../sync/sync-page.ts';
 import { type LiveState, NO_LIVE_STATE, type PropertyNeed, UnavailableProperty } from './live-properties.ts';
 import type { PropertySelection } from './property-selection.ts';

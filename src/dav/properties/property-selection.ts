@@ -26,6 +26,9 @@ import {
 /** Maximum number of properties in a PROPFIND. Each adds an element to each row; real clients name under thirty. */
 const NAMES_MAX = 256;
 
+/** Maximum length of their names and namespaces together: each row may repeat them. */
+const NAMES_LENGTH_MAX = 32 * 1024;
+
 /** The body of a PROPFIND (RFC 4918 §14.20). `names` of `allprop` are those in `include`. */
 export type PropfindRequest =
   | { readonly kind: 'prop' | 'allprop'; readonly names: readonly PropertyName[] }
@@ -51,13 +54,21 @@ export function parsePropfind(root: XmlElement | undefined): PropfindRequest {
   return { kind: 'allprop', names: include ? propertyNamesIn(include) : [] };
 }
 
-/** Returns the names of the elements in `container`, each once. Throws `DavError` 400 for too many. */
+/** Returns the names of the elements in `container`, each once. Throws `DavError` 400 for too many or too long ones. */
 export function propertyNamesIn(container: XmlElement): PropertyName[] {
   const names = new Map<string, PropertyName>();
-  for (const { namespace, name } of childrenOf(container))
+  let length = 0;
+  for (const { namespace, name } of childrenOf(container)) {
+    length += namespace.length + name.length;
     names.set(propertyKey({ namespace, name }), { namespace, name });
-  if (names.size > NAMES_MAX)
-    throw new DavError(400, `the request names ${names.size} properties; at most ${NAMES_MAX} are allowed`);
+    if (names.size > NAMES_MAX)
+      throw new DavError(400, `the request names more than ${NAMES_MAX} properties, the maximum`);
+    if (length > NAMES_LENGTH_MAX)
+      throw new DavError(
+        400,
+        `the names of the properties have more than ${NAMES_LENGTH_MAX} characters, the maximum`,
+      );
+  }
   return [...names.values()];
 }
 

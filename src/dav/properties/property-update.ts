@@ -1,14 +1,13 @@
 import type { Entry, LinkSettings } from '../../drive/files.ts';
 import type { DeadProperty, PropertyChange } from '../../state/properties.ts';
 import { DavError } from '../errors.ts';
-import { parseSeconds } from '../request.ts';
 import { childrenOf, DAV_NAMESPACE, isDav, textOf, type XmlElement } from '../xml/xml-element.ts';
 import { languageOf, standaloneXml } from '../xml/xml-writer.ts';
 import { checksumsProperty, isChecksums } from './checksums.ts';
 import { creationDateProperty, isCreationDate } from './creation-date.ts';
 import { liveProperty } from './live-properties.ts';
 import { DAVGATE_NAMESPACE, MICROSOFT_NAMESPACE, type PropertyName, propertyKey } from './property-names.ts';
-import { parseIsoTime, parseTime } from './property-times.ts';
+import { parseIsoTime, parseSeconds, parseTime } from './property-times.ts';
 
 /** Maximum number of properties that one PROPPATCH sets or removes; real clients send under ten. */
 const INSTRUCTIONS_MAX = 256;

@@ -11,6 +11,7 @@ import {
   type SyncLevel,
   type SyncState,
   syncTokenOf,
+  tooMuchToKnow,
   UNLOGGED_MAX,
 } from './sync-token.ts';
 
@@ -344,12 +345,7 @@ class ChangeRows {
 async function unloggedIn({ log, folder }: SyncedFolder): Promise<ReadonlyMap<string, KnownEntry>> {
   const revisions = await log.unlogged(folder.path);
   if (revisions.size > UNLOGGED_MAX)
-    throw new DavError(
-      507,
-      `${folder.path} has ${revisions.size} files of desktop systems and pending files below it; ` +
-        `sync-collection reports at most ${UNLOGGED_MAX}. Use PROPFIND, or follow the folders in it`,
-      { precondition: 'number-of-matches-within-limits' },
-    );
+    throw tooMuchToKnow(folder.path, `${revisions.size} files of desktop systems and pending files`);
   const entries = [...revisions].map(([path, rev]) => ({ path, mark: revisionMark(rev) }));
   return new Map(entries.map((entry) => [keyOf(entry.path), entry]));
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { ChangeLog, FolderEntry } from '../../drive/files.ts';
 import { keyOf, namesOf, type Path, pathOf } from '../../util/path.ts';
+import { DavError } from '../errors.ts';
 import { DAVGATE_NAMESPACE } from '../properties/property-names.ts';
 
 export type SyncLevel = '1' | 'infinite';
@@ -37,6 +38,9 @@ export interface SyncState {
 /** Maximum number of entries that only davgate has in a followed folder: a token names each of them. */
 export const UNLOGGED_MAX = 20_000;
 
+/** Maximum length of a token: the body of each report brings it back. Enough for `UNLOGGED_MAX` names of common length. */
+export const TOKEN_LENGTH_MAX = 3 * 1024 * 1024;
+
 /** Maximum number of folders to be reported again: a token names each of them. */
 export const AGAIN_MAX = 1_000;
 
@@ -54,7 +58,10 @@ type Fields = [
   again: string[],
 ];
 
-/** Returns the sync token of a state: a URI (RFC 6578 §4) that is good for this folder alone. A client cannot change it. */
+/**
+ * Returns the sync token of a state: a URI (RFC 6578 §4) that is good for this folder alone. A client cannot change it. Throws
+ * `DavError` 507 if it is too long.
+ */
 export async function syncTokenOf(log: ChangeLog, folder: FolderEntry, state: SyncState): Promise<string> {
   const { level = '', position, rest, known, again } = state;
   const below = (path: Path) => namesOf(path).slice(namesOf(folder.path).length).join('/');
@@ -66,7 +73,13 @@ export async function syncTokenOf(log: ChangeLog, folder: FolderEntry, state: Sy
     [...known.values()].map(({ path, mark }) => [below(path), mark]),
     again.map(below),
   ];
-  return START + (await log.seal(folder.path, deflateRawSync(JSON.stringify(fields))));
+  const token = START + (await log.seal(folder.path, deflateRawSync(JSON.stringify(fields))));
+  if (token.length > TOKEN_LENGTH_MAX)
+    throw tooMuchToKnow(
+      folder.path,
+      `${known.size} files of desktop systems and pending files with long paths`,
+    );
+  return token;
 }
 
 /** Returns the state in a token; `undefined` for a token of another folder, and for any text that is no token of davgate's. */
@@ -90,6 +103,15 @@ export async function syncStateIn(
     known: new Map(entries.map((entry) => [keyOf(entry.path), entry])),
     again: again.map(at),
   };
+}
+
+/** Returns the refusal to report the changes of a folder in which a client would have to know `what`. */
+export function tooMuchToKnow(folder: Path, what: string): DavError {
+  return new DavError(
+    507,
+    `${folder} has ${what} below it, too many for sync-collection. Use PROPFIND, or follow the folders in it`,
+    { precondition: 'number-of-matches-within-limits' },
+  );
 }
 
 /** A folder that is moved away and back, or replaced by another, is not the one that the client knows. */

@@ -1,6 +1,7 @@
 import { setImmediate as otherTasks } from 'node:timers/promises';
 import { TextDecoder } from 'node:util';
 import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
+import { readBody } from '../../util/whole-body.ts';
 import { DavError } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { NamespaceScope, type XmlAttribute, type XmlElement } from './xml-element.ts';
@@ -18,6 +19,8 @@ export const XML_LIMITS: XmlLimits = { sizeBytes: 1024 * 1024, nodes: 20_000 };
 const DEPTH_MAX = 64;
 /** Maximum number of prefixes in scope at an element; real documents have under ten. */
 const PREFIXES_MAX = 64;
+/** Maximum length of a namespace's name: a document has it once, and what davgate makes of it may have it in each element. */
+const NAMESPACE_LENGTH_MAX = 1000;
 
 /** The five predefined entities. No prototype, or `&constructor;` would be an entity too. */
 const ENTITIES: Record<string, string> = Object.assign(Object.create(null), {
@@ -79,15 +82,9 @@ async function parseXml(bytes: Uint8Array, limits: XmlLimits): Promise<XmlElemen
 /** Reads a body without parsing it. Throws `DavError` 413 above the limit. */
 export async function readXmlBytes(body: RequestBody, limits: Pick<XmlLimits, 'sizeBytes'>): Promise<Buffer> {
   const whole = await body.bodyHere();
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of whole ? [whole] : body.body()) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > limits.sizeBytes)
-      throw new DavError(413, `the XML body is larger than ${limits.sizeBytes} bytes, the maximum`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  const bytes = await readBody(whole ? [whole] : body.body(), limits.sizeBytes);
+  if (!bytes) throw new DavError(413, `the XML body is larger than ${limits.sizeBytes} bytes, the maximum`);
+  return bytes;
 }
 
 type Growing = XmlElement & { readonly content: (XmlElement | string)[] };
@@ -170,6 +167,8 @@ function scopeOf(tag: SaxesTagNS, parent: XmlElement | undefined): NamespaceScop
   const own = Object.entries(tag.ns);
   const outer = parent?.scope ?? NO_SCOPE;
   if (own.length === 0) return outer;
+  if (own.some(([, namespace]) => namespace.length > NAMESPACE_LENGTH_MAX))
+    throw new DavError(400, `the XML has a namespace of more than ${NAMESPACE_LENGTH_MAX} characters`);
   const scope = new NamespaceScope(new Map(own), outer);
   if (scope.size > PREFIXES_MAX)
     throw new DavError(400, `the XML binds more than ${PREFIXES_MAX} namespace prefixes`);

@@ -58,7 +58,13 @@ export class ChangeFeed {
 
   /** Reports everything that has happened until now, also while the feed is down. Throws an `ApiError`. */
   async readAll(signal: AbortSignal): Promise<void> {
-    await this.#catchUp(signal);
+    try {
+      await this.#catchUp(signal);
+    } catch (error) {
+      if (!isCursorLost(error)) throw error;
+      this.#isReset = true;
+      await this.#catchUp(signal);
+    }
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -157,8 +163,7 @@ export class ChangeFeed {
     progress.note('down');
     this.#isLate = true;
     this.#failures++;
-    // `bad-request`: the service never issued the cursor, for example since it was restored from an older backup.
-    if (!isApiFailure(error, 'reset', 'bad-request')) return;
+    if (!isCursorLost(error)) return;
     this.#isReset = true;
     await progress.missed().catch(() => {});
   }
@@ -171,4 +176,13 @@ export class ChangeFeed {
     await alarm.sleep(retryPauseMs(RETRY_PAUSES, this.#failures), signal);
     stopListening();
   }
+}
+
+/**
+ * Whether the service does not continue from a cursor any more. `bad-request`: the service never issued it, for example since
+ * it was restored from an older backup. `not-found`, `not-folder`: the drive's root was deleted, and the cursor with it, also
+ * if the root is there again.
+ */
+export function isCursorLost(error: unknown): boolean {
+  return isApiFailure(error, 'reset', 'bad-request', 'not-found', 'not-folder');
 }

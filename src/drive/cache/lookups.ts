@@ -5,7 +5,7 @@ import { foldName, join, keyOf, nameOf, type Path, parentKeyOf, parentOf, ROOT }
 import { SingleFlight } from '../../util/single-flight.ts';
 import { FileError } from '../errors.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
-import { type Fetch, type Known, takeChanges } from './recency.ts';
+import { doubtLooked, type Fetch, type Known, takeChanges } from './recency.ts';
 import { CachedFolder, placedIn, placedKnown, type TreeCache, withTimeOf } from './tree-cache.ts';
 
 export interface LookupsDeps {
@@ -160,6 +160,7 @@ export class Lookups {
       await this.deps.afterAnswer?.();
       fetch.isAnswered = true;
       for (const [name, entry] of found) found.set(name, placedIn(folder.path, entry));
+      doubtLooked(fetch, (child) => found.get(nameOf(child as Path)));
       await this.#settle(fetch, folder, found, signal);
       const before = cache.folder(key);
       if (before) for (const [name, entry] of found) found.set(name, withTimeOf(before.get(name), entry));

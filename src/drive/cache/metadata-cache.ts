@@ -11,7 +11,8 @@ import { Lookups, type LookupsDeps, tooUnsteady } from './lookups.ts';
 import { Outage } from './outage.ts';
 import { Prefetch } from './prefetch.ts';
 import { type Known, LocalChanges, type Ongoing, stateOf } from './recency.ts';
-import type { MadeChange, SharedChanges } from './shared-changes.ts';
+import type { MadeChange } from './recent-changes.ts';
+import type { SharedChanges } from './shared-changes.ts';
 import type { CachedFolder } from './tree-cache.ts';
 
 /** Up to this many outdated names of a listing are looked up one by one; otherwise the folder is listed again. */
@@ -229,11 +230,10 @@ export class MetadataCache {
 
   /** Applies a change that another gateway has made. `isCertain`: no other change makes its outcome doubtful. */
   applyOther(change: MadeChange, how: { readonly isCertain: boolean }): void {
-    const { cache } = this.#deps;
-    const changes = change.places.map(({ path, isTree }) => {
-      const key = keyOf(path);
-      return this.#own.begin(key, cache.peek(key), { tree: isTree, shield: false, mayBeMade: true });
-    });
+    // Without the cached state, which may be newer than the change: a later report of it must not pass for an old one.
+    const changes = change.places.map(({ path, isTree }) =>
+      this.#own.begin(keyOf(path), undefined, { tree: isTree, shield: false, mayBeMade: true }),
+    );
     this.#endAll(changes, change, how);
   }
 
@@ -279,6 +279,7 @@ export class MetadataCache {
 
   /** Drops everything. Called when changes may have been missed. */
   reset(): void {
+    this.#own.doubtWithin(ROOT);
     this.#deps.cache.reset();
     this.#deps.changes.everything();
   }
@@ -336,6 +337,7 @@ export class MetadataCache {
   }
 
   #doubtBelow(path: Path): void {
+    this.#own.doubtWithin(keyOf(path));
     this.#deps.cache.drop(keyOf(path));
     this.#deps.changes.entry(path, { isTree: true });
   }
@@ -351,6 +353,9 @@ export class MetadataCache {
     const isNews = before === undefined || stateOf(before) !== stateOf(reported);
     // The cache knows it already, but a running request may not.
     if (!isNews) cache.inFlight.changed(key, before);
+    // It was made and deleted elsewhere between two reports: the trash has it now.
+    if (!isNews && reported === 'absent' && decision === 'apply')
+      this.#deps.changes.entry(path, { isTree: true });
     if (!isNews || decision === 'ignore') return;
     if (reported === 'absent' && before !== 'absent') this.#deps.onGone?.(this.#idsAt(key, before));
     if (doubted || decision === 'doubt' || isOlder(reported, before)) cache.forget(key);

@@ -4,7 +4,7 @@ import { elapsedMs, type Instant, instantIn, type Moment, momentNow, msBetween }
 import { isKeyWithin, keyOf, nameOf, type Path, parentKeyOf, ROOT } from '../../util/path.ts';
 import { Alarm } from '../../util/wait.ts';
 import type { LookupsDeps } from './lookups.ts';
-import { type Fetch, takeChanges } from './recency.ts';
+import { doubtLooked, type Fetch, takeChanges } from './recency.ts';
 import { CachedFolder, placedIn, withTimeOf } from './tree-cache.ts';
 
 /** Maximum number of entries of one recursive listing, about 30 MB of memory. A larger tree is listed folder by folder. */
@@ -180,6 +180,7 @@ export class Prefetch {
   /** Caches `read` from the top down, since a folder's own entry has its name in display case. No `await` in here. */
   #keep(top: FolderEntry, read: Read, fetch: Fetch, asked: Moment): void {
     const { cache, isHidden } = this.deps;
+    doubtLooked(fetch, (key) => read.get(parentKeyOf(key))?.get(nameOf(key as Path)));
     const changes = takeChanges(fetch);
     const changesIn = new Map<string, string[]>();
     for (const key of changes.keys()) {

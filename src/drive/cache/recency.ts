@@ -50,7 +50,7 @@ export interface Ongoing {
   mayBeMade: boolean;
   /** Revisions older than the outcome of the change. */
   readonly olderRevs: Set<string>;
-  /** Whether another change of davgate ran at the same time, so that the order is unknown. */
+  /** Whether another change of davgate, or an unknown one, was made at the same time, so that the order is unknown. */
   overlapped: boolean;
   /** States that the feed has reported meanwhile for this path. */
   readonly seen: Set<string>;
@@ -142,6 +142,12 @@ export class LocalChanges {
     return decision;
   }
 
+  /** Records that anything at `key` and below may have changed: the outcomes of running changes there are uncertain. */
+  doubtWithin(key: string): void {
+    for (const ongoing of this.#ongoingWithin(key)) ongoing.overlapped = true;
+    for (const ongoing of this.#ongoingAbove(key)) ongoing.seenBelow = true;
+  }
+
   /** Called when the feed has reported everything that happened until `reached`. */
   reached(reached: Instant): void {
     for (const [key, guard] of this.#guards) {
@@ -156,23 +162,32 @@ export class LocalChanges {
       if (!ongoing.olderRevs.has(state)) ongoing.seen.add(state);
       if (ongoing.shield) decision = 'ignore';
     }
-    if (this.#ongoing.size === 0) return decision;
-    for (let above = key; above !== ROOT; ) {
-      above = parentKeyOf(above);
-      for (const ongoing of this.#ongoing.get(above) ?? []) {
-        if (known !== 'absent') ongoing.seenBelow = true;
-        if (ongoing.shield && ongoing.tree) decision = 'ignore';
-      }
+    for (const ongoing of this.#ongoingAbove(key)) {
+      if (known !== 'absent') ongoing.seenBelow = true;
+      if (ongoing.shield && ongoing.tree) decision = 'ignore';
     }
+    // What a running change has put below was removed with the folder, or was made after the removal: the order is unknown.
+    if (known === 'absent' || isFile(known))
+      for (const ongoing of this.#ongoingWithin(key)) if (ongoing.key !== key) ongoing.overlapped = true;
     return decision;
   }
 
   // Records that something was created in a tree that is being moved or removed; the order is unknown.
   #disturbAbove(key: string): void {
+    for (const ongoing of this.#ongoingAbove(key)) if (ongoing.tree) ongoing.overlapped = true;
+  }
+
+  /** Yields the running changes of `key` and everything below. */
+  *#ongoingWithin(key: string): Iterable<Ongoing> {
+    for (const [each, changes] of this.#ongoing) if (isKeyWithin(each, key)) yield* changes;
+  }
+
+  /** Yields the running changes of the folders above `key`. */
+  *#ongoingAbove(key: string): Iterable<Ongoing> {
     if (this.#ongoing.size === 0) return;
     for (let above = key; above !== ROOT; ) {
       above = parentKeyOf(above);
-      for (const ongoing of this.#ongoing.get(above) ?? []) if (ongoing.tree) ongoing.overlapped = true;
+      yield* this.#ongoing.get(above) ?? [];
     }
   }
 
@@ -227,6 +242,8 @@ export interface Fetch {
   readonly key: string;
   /** Newer knowledge than the answer, by key. */
   changed: Map<string, Known | 'unsure'>;
+  /** Answers to single lookups since, by key: each may be newer or older than this one. */
+  readonly looked: Map<string, Known>;
   /** Trees that were dropped meanwhile; the answer is outdated for them. */
   readonly dropped: string[];
   /** Whether a listing has arrived: entries that leave their place from now on are in it. */
@@ -246,7 +263,8 @@ export class InFlight {
   }
 
   begin(scope: Scope, key: string): Fetch {
-    const fetch: Fetch = { scope, key, changed: new Map(), dropped: [], isAnswered: false, isVoid: false };
+    const [changed, looked] = [new Map(), new Map()];
+    const fetch: Fetch = { scope, key, changed, looked, dropped: [], isAnswered: false, isVoid: false };
     this.#underWay.add(fetch);
     return fetch;
   }
@@ -258,6 +276,12 @@ export class InFlight {
   /** Records that `key` is now `known`; `undefined`: it changed into something unknown. */
   changed(key: string, known: Known | undefined): void {
     for (const fetch of this.#underWay) if (covers(fetch, key)) fetch.changed.set(key, known ?? 'unsure');
+  }
+
+  /** Records that the service has answered `known` to a lookup of `key`. */
+  looked(key: string, known: Known): void {
+    for (const fetch of this.#underWay)
+      if (fetch.scope !== 'entry' && covers(fetch, key)) fetch.looked.set(key, known);
   }
 
   /** Records that the entry at `key` is being replaced: listings may lack it, and what is below it. */
@@ -300,6 +324,12 @@ export function takeChanges(fetch: Fetch): ReadonlyMap<string, Known | 'unsure'>
   const { changed } = fetch;
   if (changed.size > 0) fetch.changed = new Map();
   return changed;
+}
+
+/** Doubts each name about which a listing says something else than a lookup meanwhile. `listed` returns what the listing says. */
+export function doubtLooked(fetch: Fetch, listed: (key: string) => Known | undefined): void {
+  for (const [key, known] of fetch.looked)
+    if (stateOf(listed(key) ?? 'absent') !== stateOf(known)) doubt(fetch, key);
 }
 
 /** A state that was learnt since the request is shown until the replacement of the entry ends. */

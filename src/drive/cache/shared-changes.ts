@@ -2,30 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import type { Entry, FeedChange } from '../../api/remote.ts';
 import type { AddedEvent, ChangeStream, StreamEvent, StreamPosition } from '../../state/change-stream.ts';
 import { type Clock, type Instant, instantIn } from '../../util/clock.ts';
-import { largest } from '../../util/extremes.ts';
 import type { Log } from '../../util/log.ts';
-import { isKeyWithin, keyOf, type Path, ROOT } from '../../util/path.ts';
+import { type Path, ROOT } from '../../util/path.ts';
 import { waitAtMost } from '../../util/wait.ts';
-import type { Known } from './recency.ts';
+import { type MadeChange, RecentChanges } from './recent-changes.ts';
 import type { Freshness } from './tree-cache.ts';
-
-/** One path that a gateway has changed. */
-export interface ChangedPlace {
-  readonly path: Path;
-  /** Whether everything below has changed too. */
-  readonly isTree: boolean;
-  /** What is there now; absent if only the service knows. */
-  readonly outcome?: Known | undefined;
-}
-
-/** A change that a gateway has made at the service. */
-export interface MadeChange {
-  readonly places: readonly ChangedPlace[];
-  /** Whether a folder among them was just created and is empty. */
-  readonly isNew: boolean;
-  /** Time of the change by the clock of that gateway, in ms since 1970. */
-  readonly madeMs: number;
-}
 
 /** What gateways tell each other, as JSON. */
 type Event =
@@ -83,8 +64,11 @@ const EVENT_LENGTH_MAX = 128 * 1024;
  */
 const READ_MS_MAX = 2_000;
 
-/** Number of recent changes that are compared with new ones. */
-const RECENT_MAX = 1_024;
+/**
+ * How long after an absence of Redis other gateways may still have to tell of changes, in ms: each has to notice that Redis is
+ * back, for which a connection may take 5 s, and then tells one change after another.
+ */
+const UNTOLD_MS_MAX = 10_000;
 
 /** Maximum number of changes that are remembered for a Redis that is away. With more, all caches are reset later. */
 const UNTOLD_MAX = 1_000;
@@ -104,6 +88,8 @@ export class SharedChanges {
   /** Why the last event could not be added. */
   #failure = '';
   #position: StreamPosition | undefined;
+  /** Whether the last read has failed. */
+  #isCutOff = false;
   #reading: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -157,13 +143,13 @@ export class SharedChanges {
    * other gateway has changed the same at the same time.
    */
   async tell(change: MadeChange, since: StreamPosition | undefined): Promise<boolean> {
-    const number = await this.#addOwn({ kind: 'change', since: this.#numberOf(since), ...change });
-    if (number === undefined) {
+    const position = await this.#addOwn({ kind: 'change', since: this.#numberOf(since), ...change });
+    if (!position) {
       this.#tellLater(withoutOutcomes(change));
       return false;
     }
     const isCertain = !this.#recent.meets(change, this.#numberOf(since));
-    this.#recent.add(number, change);
+    this.#recent.add(position, change);
     return isCertain;
   }
 
@@ -174,9 +160,9 @@ export class SharedChanges {
 
   /** Tells the others of the time that a client has set. */
   async tellTime(entry: Entry): Promise<void> {
-    const number = await this.#addOwn({ kind: 'time', entry });
+    const position = await this.#addOwn({ kind: 'time', entry });
     const { path } = entry;
-    if (number === undefined && path !== ROOT)
+    if (!position && path !== ROOT)
       this.#tellLater({ places: [{ path, isTree: false }], isNew: false, madeMs: this.#deps.clock.now() });
   }
 
@@ -191,14 +177,14 @@ export class SharedChanges {
   }
 
   /**
-   * Adds an event that this gateway needs not apply, because it tells what the gateway itself does. Returns its number, or
-   * `undefined` if Redis was not told.
+   * Adds an event that this gateway needs not apply, because it tells what the gateway itself does. Returns its position,
+   * or `undefined` if Redis was not told.
    */
-  async #addOwn(event: Event): Promise<number | undefined> {
+  async #addOwn(event: Event): Promise<StreamPosition | undefined> {
     const added = await this.#add(event);
     // Without another event in between, there is nothing to read before it.
     if (added && areEqual(added.before, this.#position)) this.#position = added.position;
-    return added?.position.number;
+    return added?.position;
   }
 
   async #add(event: Event): Promise<AddedEvent | undefined> {
@@ -243,17 +229,20 @@ export class SharedChanges {
         });
         if (this.#position === undefined || page.isLost) {
           this.#listener?.reset();
-          this.#recent.forget(page.end.number);
+          this.#recent.forget(page.end);
           this.#position = page.end;
         } else for (const event of page.events) await this.#apply(event);
         isBehind = this.#position.number < page.end.number;
+        if (this.#isCutOff) freshness.distrust(UNTOLD_MS_MAX);
+        this.#isCutOff = false;
         if (page.isFeedUp) freshness.up();
         else freshness.down();
       }
       if (freshness.isAlive) freshness.heard();
     } catch {
       // The connection has logged that Redis is away.
-      freshness.down();
+      freshness.distrust(Number.POSITIVE_INFINITY);
+      this.#isCutOff = true;
     }
   }
 
@@ -262,9 +251,12 @@ export class SharedChanges {
     const [listener, replacements] = [this.#listener, this.#replacements];
     if (!listener || !replacements) throw new Error('the change stream is read before its start');
     const event: Event = JSON.parse(text); // as `textOf` made it
-    if (event.kind === 'reset') listener.reset();
-    else if (event.kind === 'feed') {
+    if (event.kind === 'reset') {
+      listener.reset();
+      this.#recent.forget(position);
+    } else if (event.kind === 'feed') {
       await listener.apply(event.changes, { doubted: event.isDoubted });
+      this.#recent.addReports(position, event.changes);
       if (event.ageMs !== undefined) listener.reached(instantIn(clock, -event.ageMs));
     } else if (gateway !== stream.gateway) {
       if (event.kind === 'time') listener.adorn(event.entry);
@@ -272,7 +264,7 @@ export class SharedChanges {
       else if (event.kind === 'replaced') replacements.end(event.id);
       else {
         listener.applyOther(event, { isCertain: !this.#recent.meets(event, event.since) });
-        this.#recent.add(position.number, event);
+        this.#recent.add(position, event);
       }
     }
     // An event that could not be applied is read again.
@@ -299,45 +291,4 @@ function withoutOutcomes({ places, madeMs }: MadeChange): MadeChange {
 
 function areEqual(one: StreamPosition, other: StreamPosition | undefined): boolean {
   return one.lifetime === other?.lifetime && one.number === other.number && one.nonce === other.nonce;
-}
-
-interface RecentPlace {
-  readonly position: number;
-  readonly key: string;
-  readonly isTree: boolean;
-}
-
-/** The latest changes, to find those that were made at the same time at the same place. */
-class RecentChanges {
-  #places: RecentPlace[] = [];
-  /** Changes up to this position are not known any more. */
-  #forgotten = 0;
-
-  add(position: number, { places }: MadeChange): void {
-    for (const { path, isTree } of places) this.#places.push({ position, key: keyOf(path), isTree });
-    if (this.#places.length <= 2 * RECENT_MAX) return;
-    const dropped = this.#places.splice(0, this.#places.length - RECENT_MAX);
-    this.#forgotten = largest([this.#forgotten, ...dropped.map((place) => place.position)]);
-  }
-
-  /** Whether a change that began after `since` was read may have met another one. */
-  meets({ places }: MadeChange, since: number): boolean {
-    if (since < this.#forgotten) return true;
-    return places.some(({ path, isTree }) => {
-      const key = keyOf(path);
-      return this.#places.some(
-        (recent) =>
-          recent.position > since &&
-          (recent.key === key ||
-            (isTree && isKeyWithin(recent.key, key)) ||
-            (recent.isTree && isKeyWithin(key, recent.key))),
-      );
-    });
-  }
-
-  /** Forgets all changes up to `position`. */
-  forget(position: number): void {
-    this.#places = [];
-    this.#forgotten = position;
-  }
 }

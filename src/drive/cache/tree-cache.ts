@@ -1,6 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import type { Entry, FolderEntry } from '../../api/remote.ts';
-import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
+import {
+  ageMs,
+  type Clock,
+  type Instant,
+  instantIn,
+  LONG_AGO,
+  type Moment,
+  momentNow,
+} from '../../util/clock.ts';
 import { join, KeyTree, keyOf, nameOf, type Path, parentKeyOf, ROOT } from '../../util/path.ts';
 import type { Listing } from '../files.ts';
 import { InFlight, type Known, stateOf } from './recency.ts';
@@ -109,6 +117,8 @@ export class Freshness {
   #isAlive = false;
   /** Time of the last report. */
   #heard: Moment | undefined;
+  /** Until then no report counts. */
+  #distrustedUntil: Instant = LONG_AGO;
 
   constructor(
     private readonly clock: Clock,
@@ -134,16 +144,26 @@ export class Freshness {
 
   /** Records that the feed has reported everything up to now. */
   heard(): void {
-    this.#heard = momentNow(this.clock);
+    if (!this.#isDistrusted) this.#heard = momentNow(this.clock);
   }
 
   up(): void {
-    this.#isAlive = true;
+    if (!this.#isDistrusted) this.#isAlive = true;
   }
 
   down(): void {
     if (this.#isAlive && !this.isSilent) this.heard();
     this.#isAlive = false;
+  }
+
+  /** Like `down`, for at least `ms` from now: changes may be missing that the feed does not report. */
+  distrust(ms: number): void {
+    this.down();
+    this.#distrustedUntil = instantIn(this.clock, ms);
+  }
+
+  get #isDistrusted(): boolean {
+    return this.#distrustedUntil > this.clock.instant();
   }
 
   get #silentMs(): number {
@@ -251,6 +271,7 @@ export class TreeCache {
     const folder = this.folder(parentKey) ?? new CachedFolder(parentPath, momentNow(this.clock));
     const name = nameOf(key as Path);
     const before = this.last(key);
+    this.inFlight.looked(key, known);
     this.#dropUnless(key, before, known);
     folder.set(name, known === 'absent' ? known : withTimeOf(before, known));
     this.#keep(parentKey, folder);

@@ -101,7 +101,7 @@ export async function openBlockCache(
   const { directory, sizeBytesMax, filesMax = FILES_MAX, clock, log, meter = silentMeter } = options;
   const root = join(directory, FORMAT);
   const index = openIndex(root, sizeBytesMax);
-  const parts = new BlockParts(filesMax);
+  const deps = new BlockDeps(filesMax);
   const writer = new BlockWriter({
     root,
     clock,
@@ -109,7 +109,7 @@ export async function openBlockCache(
     async prepare() {
       // First, because a cache that cannot be written to can still be read; a disk that comes back has its old files.
       for await (const { name, from, to } of storedParts(root)) {
-        parts.addFound({ name, from, to });
+        deps.addFound({ name, from, to });
         if (!index.has(name)) addToIndex(index, filesMax, name, fileBytesOf(to - from));
       }
       await prepare(directory, root);
@@ -118,7 +118,7 @@ export async function openBlockCache(
   });
   if (sizeBytesMax > 0) await writer.open();
   else writer.disable();
-  return new DiskCache(root, index, parts, writer, log, meter);
+  return new DiskCache(root, index, deps, writer, log, meter);
 }
 
 /** The room that each file takes, by name. */
@@ -155,7 +155,7 @@ class DiskCache implements BlockCache {
   constructor(
     private readonly root: string,
     private readonly index: Index,
-    private readonly parts: BlockParts,
+    private readonly deps: BlockDeps,
     private readonly writer: BlockWriter,
     private readonly log: Log,
     private readonly meter: Pick<Meter, 'blockRead' | 'blockKept'>,
@@ -170,7 +170,7 @@ class DiskCache implements BlockCache {
   }
 
   partAfter(block: BlockKey, at: number): number | undefined {
-    const later = this.parts.of(block).filter((part) => part.from > at && this.#isThere(part));
+    const later = this.deps.of(block).filter((part) => part.from > at && this.#isThere(part));
     return later.length > 0 ? smallest(later.map(({ from }) => from)) : undefined;
   }
 
@@ -214,7 +214,7 @@ class DiskCache implements BlockCache {
   }
 
   keep(block: BlockKey, bytes: Uint8Array, { from = 0, buffer }: KeepOptions = {}): boolean {
-    const { name } = this.parts.add(block, from, from + bytes.length);
+    const { name } = this.deps.add(block, from, from + bytes.length);
     this.meter.blockKept(bytes.length);
     buffer?.retain();
     this.#remember(name, { bytes, buffer });
@@ -228,7 +228,7 @@ class DiskCache implements BlockCache {
   }
 
   forget(block: BlockKey): void {
-    for (const { name } of this.parts.of(block)) {
+    for (const { name } of this.deps.of(block)) {
       this.#inMemory.delete(name);
       this.writer.drop(name);
       this.index.delete(name);
@@ -236,7 +236,7 @@ class DiskCache implements BlockCache {
   }
 
   #partWith(block: BlockKey, at: number): BlockPart | undefined {
-    return this.parts.of(block).find((part) => at >= part.from && at < part.to && this.#isThere(part));
+    return this.deps.of(block).find((part) => at >= part.from && at < part.to && this.#isThere(part));
   }
 
   #isThere({ name }: BlockPart): boolean {
@@ -320,12 +320,12 @@ interface BlockPart {
 }
 
 /** The parts of blocks that have been kept, which may be gone by now. Most blocks are kept whole and have none. */
-class BlockParts {
+class BlockDeps {
   /** By the block's name; without the whole block. */
-  readonly #parts: LRUCache<string, readonly BlockPart[]>;
+  readonly #deps: LRUCache<string, readonly BlockPart[]>;
 
   constructor(blocksMax: number) {
-    this.#parts = createLru(blocksMax);
+    this.#deps = createLru(blocksMax);
   }
 
   /** Remembers and returns the part of `block` from `from` up to `to`. */
@@ -341,16 +341,16 @@ class BlockParts {
   addFound(part: BlockPart): void {
     const blockName = /^[0-9a-f]+-[0-9a-f]+/.exec(part.name)?.[0] ?? '';
     if (part.name === blockName) return;
-    const known = this.#parts.get(blockName) ?? [];
-    if (!known.some(({ name }) => name === part.name)) this.#parts.set(blockName, [...known, part]);
+    const known = this.#deps.get(blockName) ?? [];
+    if (!known.some(({ name }) => name === part.name)) this.#deps.set(blockName, [...known, part]);
   }
 
   /** Returns the parts of `block` that may be cached. */
   of(block: BlockKey): readonly BlockPart[] {
     const name = nameOf(block);
     const whole = { name, from: 0, to: block.sizeBytes };
-    const parts = this.#parts.get(name);
-    return parts ? [whole, ...parts] : [whole];
+    const deps = this.#deps.get(name);
+    return deps ? [whole, ...deps] : [whole];
   }
 }
 

@@ -11,7 +11,7 @@ import type { CachedContentCheck } from './cached-content-check.ts';
 import { CachedSpans } from './cached-spans.ts';
 import { type BlockFetch, DownloadRun, type RunOwner } from './download-run.ts';
 import { Parallelism } from './parallelism.ts';
-import type { DownloadTools } from './resuming-download.ts';
+import type { DownloadDeps } from './resuming-download.ts';
 
 /** Blocks fetched ahead for a client that reads one range after the other: enough to hide a round trip. */
 const READ_AHEAD_BLOCKS = 2;
@@ -58,7 +58,7 @@ export class BlockSource implements RunOwner {
   #reservedCount = 0;
 
   constructor(
-    private readonly tools: DownloadTools,
+    private readonly deps: DownloadDeps,
     private readonly cache: BlockCache,
     private readonly check: CachedContentCheck,
   ) {}
@@ -80,7 +80,7 @@ export class BlockSource implements RunOwner {
     if (!isCheckedWhileRead) await this.check.forgetUnproven(file);
     const retained = new RetainedFetches();
     const cached = new CachedSpans(this.cache, this.buffers, file, range.end);
-    const parallelism = new Parallelism(this.tools.clock);
+    const parallelism = new Parallelism(this.deps.clock);
     let keptEnd = isWhole ? this.#wholeKeptEnd(file) : blockAt(range.start) + KEPT_BLOCKS_MAX;
     const lastIndex = blockAt(range.end - 1);
     const isSequential = this.#follows(file, range);
@@ -265,7 +265,7 @@ export class BlockSource implements RunOwner {
   }
 
   #start(file: FileEntry, range: ByteRange, ahead: boolean): DownloadRun {
-    const run = new DownloadRun(this.tools, this, file, range, ahead);
+    const run = new DownloadRun(this.deps, this, file, range, ahead);
     this.#runs.add(run);
     if (ahead) this.#aheadCount++;
     return run;

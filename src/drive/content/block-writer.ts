@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setImmediate as otherTasks } from 'node:timers/promises';
 import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import { BLOCK_BYTES } from '../../util/content-hash.ts';
+import { errorCodeOf } from '../../util/error-code.ts';
 import type { Log } from '../../util/log.ts';
 import { Condition, waitAtMost } from '../../util/wait.ts';
 import type { RefCounted } from './block-buffers.ts';
@@ -29,7 +30,7 @@ const ROOM_MS_MAX = 50;
 /** Pause after a failed write, in ms: most often the disk is full or not mounted. */
 const RETRY_PAUSE_MS = 60_000;
 
-export interface BlockWriterParts {
+export interface BlockWriterDeps {
   readonly root: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -58,11 +59,11 @@ export class BlockWriter {
   /** How many of them still take blocks. */
   #loopCount = 0;
 
-  constructor(private readonly parts: BlockWriterParts) {}
+  constructor(private readonly deps: BlockWriterDeps) {}
 
   /** Prepares the disk. A failure counts as a failed write. */
   async open(): Promise<void> {
-    await this.parts.prepare().catch((failure) => this.#failed(failure));
+    await this.deps.prepare().catch((failure) => this.#failed(failure));
   }
 
   /** Returns a block that is not on the disk yet. */
@@ -87,7 +88,7 @@ export class BlockWriter {
 
   /** See `BlockCache.room`. */
   async room(signal: AbortSignal): Promise<void> {
-    const { clock } = this.parts;
+    const { clock } = this.deps;
     const latest = instantIn(clock, ROOM_MS_MAX);
     while (this.#mayWrite() && this.#waitingBytes + BLOCK_BYTES > WAITING_BYTES_MAX) {
       const leftMs = remainingMs(clock, latest);
@@ -119,7 +120,7 @@ export class BlockWriter {
   }
 
   #mayWrite(): boolean {
-    if (this.#state === 'failed') return this.parts.clock.instant() >= this.#retryAt;
+    if (this.#state === 'failed') return this.deps.clock.instant() >= this.#retryAt;
     return this.#state === 'ready';
   }
 
@@ -134,7 +135,7 @@ export class BlockWriter {
       this.#writing.delete(block);
       // It may have been dropped meanwhile.
       const isWanted = this.#waiting.get(block.name) === block;
-      if (fileBytes !== undefined && isWanted) this.parts.onWritten(block.name, fileBytes);
+      if (fileBytes !== undefined && isWanted) this.deps.onWritten(block.name, fileBytes);
       else if (fileBytes !== undefined) await unlink(block.path).catch(() => {});
       if (isWanted) this.drop(block.name);
       else block.buffer?.release();
@@ -144,7 +145,7 @@ export class BlockWriter {
   }
 
   async #recover(): Promise<void> {
-    await this.parts.prepare().catch((failure) => this.#failed(failure));
+    await this.deps.prepare().catch((failure) => this.#failed(failure));
   }
 
   #next(): WaitingBlock | undefined {
@@ -153,30 +154,30 @@ export class BlockWriter {
   }
 
   #write({ name, path, bytes }: WaitingBlock): Promise<number> {
-    return this.#thread.write({ name, path, incoming: join(this.parts.root, 'incoming'), bytes });
+    return this.#thread.write({ name, path, incoming: join(this.deps.root, 'incoming'), bytes });
   }
 
   #writeFailed(failure: unknown): undefined {
     // ENOENT: the cache was deleted between two steps.
-    if (!isOutOfHandles(failure) && codeOf(failure) !== 'ENOENT') this.#failed(failure);
+    if (!isOutOfHandles(failure) && errorCodeOf(failure) !== 'ENOENT') this.#failed(failure);
   }
 
   #failed(failure: unknown): void {
     if (this.#state === 'closed') return;
     if (this.#state === 'ready')
-      this.parts.log.warn('cannot write to the block cache; reads continue without it', {
-        directory: this.parts.root,
+      this.deps.log.warn('cannot write to the block cache; reads continue without it', {
+        directory: this.deps.root,
         problem: failure instanceof Error ? failure.message : String(failure),
       });
     this.#state = 'failed';
-    this.#retryAt = instantIn(this.parts.clock, RETRY_PAUSE_MS);
+    this.#retryAt = instantIn(this.deps.clock, RETRY_PAUSE_MS);
     this.#dropAll();
   }
 
   #succeeded(): void {
     if (this.#state !== 'failed') return;
     this.#state = 'ready';
-    this.parts.log.info('the block cache is writable again', { directory: this.parts.root });
+    this.deps.log.info('the block cache is writable again', { directory: this.deps.root });
   }
 
   #dropAll(): void {
@@ -186,10 +187,6 @@ export class BlockWriter {
 
 /** Whether the process has run out of file handles. That passes, and says nothing about the disk. */
 export function isOutOfHandles(failure: unknown): boolean {
-  const code = codeOf(failure);
+  const code = errorCodeOf(failure);
   return code === 'EMFILE' || code === 'ENFILE';
-}
-
-function codeOf(failure: unknown): unknown {
-  return failure instanceof Error && 'code' in failure ? failure.code : undefined;
 }

@@ -44,6 +44,7 @@ export class CachedContentCheck {
   /** Time since which blocks are in the cache unchecked; for those of an earlier run, since they were first read. */
   readonly #unproven = createLru<Moment>(CONTENTS_MAX);
   #running: Running | undefined;
+  readonly #wholeReads = new Set<WholeRead>();
 
   constructor(
     private readonly cache: BlockCache,
@@ -51,10 +52,24 @@ export class CachedContentCheck {
     private readonly log: Log,
   ) {}
 
-  /** Records that the file was read whole, with the right content hash. `digests` are the SHA-256 of its blocks. */
-  passed(file: FileEntry, digests: readonly Buffer[]): void {
+  /** Begins a read of the whole file, which may prove it. The caller ends it with `endWhole`. */
+  beginWhole(file: FileEntry): WholeRead {
+    const read = { key: contentKeyOf(file), index: 0, missed: new Set<number>() };
+    this.#wholeReads.add(read);
+    return read;
+  }
+
+  endWhole(read: WholeRead): void {
+    this.#wholeReads.delete(read);
+  }
+
+  /**
+   * Records that the file was read whole, with the right content hash. `digests` are the SHA-256 of its blocks; of those
+   * that are `missed`, other bytes are cached.
+   */
+  passed(file: FileEntry, digests: readonly Buffer[], missed: ReadonlySet<number> = new Set()): void {
     const key = contentKeyOf(file);
-    this.#proofs.set(key, { digests, unchecked: new Set() });
+    this.#proofs.set(key, { digests, unchecked: new Set(missed) });
     this.#unproven.delete(key);
   }
 
@@ -86,6 +101,8 @@ export class CachedContentCheck {
     const key = contentKeyOf(file);
     this.#proofs.get(key)?.unchecked.add(index);
     if (this.#running?.key === key) this.#running.isDisturbed = true;
+    // What the read itself downloads is added while it is at that block, or before.
+    for (const read of this.#wholeReads) if (read.key === key && index < read.index) read.missed.add(index);
     if (!this.#unproven.has(key)) this.#unproven.set(key, momentNow(this.clock));
   }
 
@@ -175,6 +192,15 @@ interface Proof {
   readonly digests: readonly Buffer[];
   /** Indexes of blocks that have since arrived without a check, whole or in part. */
   readonly unchecked: Set<number>;
+}
+
+/** A read of a whole file whose content hash is compared at the end. */
+export interface WholeRead {
+  readonly key: string;
+  /** Index of the block that is being read. */
+  index: number;
+  /** Indexes of blocks that this read had passed when unchecked bytes of them were cached. */
+  readonly missed: Set<number>;
 }
 
 /** A check of the cached blocks of one file. */

@@ -6,9 +6,9 @@ import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../errors.ts';
 import type { BlockCache } from './block-cache.ts';
 import { BlockSource } from './block-source.ts';
-import { blockCount, blockKey, rangeOfBlock } from './blocks.ts';
-import { CachedContentCheck } from './cached-content-check.ts';
-import { type DownloadTools, ResumingDownload } from './resuming-download.ts';
+import { blockAt, blockCount, blockKey, rangeOfBlock } from './blocks.ts';
+import { CachedContentCheck, type WholeRead } from './cached-content-check.ts';
+import { type DownloadDeps, ResumingDownload } from './resuming-download.ts';
 
 /** Maximum size of a cached file that is checked before it is read, in bytes. */
 const CHECKED_FIRST_BYTES_MAX = 64 * 1024 * 1024;
@@ -28,11 +28,11 @@ export interface ContentReader {
 
 export function createContentReader({
   cache,
-  ...tools
-}: DownloadTools & { readonly cache: BlockCache }): ContentReader {
-  const check = new CachedContentCheck(cache, tools.clock, tools.log);
-  const blocks = new BlockSource(tools, cache, check);
-  const sources = { tools, cache, blocks, check };
+  ...deps
+}: DownloadDeps & { readonly cache: BlockCache }): ContentReader {
+  const check = new CachedContentCheck(cache, deps.clock, deps.log);
+  const blocks = new BlockSource(deps, cache, check);
+  const sources = { deps, cache, blocks, check };
   return {
     inMemory(file) {
       // With a content hash, only a block that has it enters the cache.
@@ -93,7 +93,7 @@ function abortable(
 
 /** The sources of whole files. */
 interface WholeFileSources {
-  readonly tools: DownloadTools;
+  readonly deps: DownloadDeps;
   readonly cache: BlockCache;
   readonly blocks: BlockSource;
   readonly check: CachedContentCheck;
@@ -115,7 +115,7 @@ function readWhole(
 
 /** Yields a file of one block only when it is complete, so that a damaged download can be repeated. */
 async function* readShort(
-  { tools, cache, blocks }: WholeFileSources,
+  { deps, cache, blocks }: WholeFileSources,
   file: FileEntry,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -123,14 +123,13 @@ async function* readShort(
   // With a content hash, only a block that has it enters the cache.
   const cached = file.contentHash && (await cache.read(blockKey(file, 0), 0, file.sizeBytes));
   if (cached && cached.length === file.sizeBytes) return yield cached;
-  const all = { start: 0, end: file.sizeBytes };
   let chunks: Uint8Array[];
   try {
-    chunks = await collect(blocks.read(file, all, signal));
+    chunks = await collect(blocks.read(file, allOf(file), signal));
   } catch (failure) {
     if (!(failure instanceof FileError && failure.fault === 'broken')) throw failure;
-    tools.log.warn('a download was damaged and is repeated', { rev: file.rev });
-    chunks = await collect(blocks.read(file, all, signal));
+    deps.log.warn('a download was damaged and is repeated', { rev: file.rev });
+    chunks = await collect(blocks.read(file, allOf(file), signal));
   }
   yield* chunks;
 }
@@ -142,18 +141,32 @@ async function* readLong(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   // A completely cached file is checked before its first byte is sent.
   if (file.sizeBytes <= CHECKED_FIRST_BYTES_MAX) await sources.check.start(file);
-  const all = { start: 0, end: file.sizeBytes };
   // Its blocks were checked when they arrived, and those that are missing will be.
-  if (sources.check.isProved(file)) return yield* sources.blocks.read(file, all, signal, true);
+  if (sources.check.isProved(file)) return yield* sources.blocks.read(file, allOf(file), signal, true);
+  const read = sources.check.beginWhole(file);
+  try {
+    yield* readUnproved(sources, file, read, signal);
+  } finally {
+    sources.check.endWhole(read);
+  }
+}
+
+async function* readUnproved(
+  sources: WholeFileSources,
+  file: FileEntry,
+  read: WholeRead,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const check = new WholeCheck(file);
   const count = blockCount(file.sizeBytes);
   const lastBlockStart = rangeOfBlock(file, count - 1).start;
   const withheld: Uint8Array[] = [];
   let position = 0;
-  for await (const chunk of sources.blocks.read(file, all, signal, true)) {
+  for await (const chunk of sources.blocks.read(file, allOf(file), signal, true)) {
     check.add(chunk);
     const free = check.isPossible ? Math.max(0, lastBlockStart - position) : chunk.length;
     position += chunk.length;
+    read.index = blockAt(position);
     if (free >= chunk.length) {
       yield chunk;
       continue;
@@ -163,23 +176,23 @@ async function* readLong(
   }
   const isRight = !check.isPossible || check.isRight();
   if (!isRight) return yield* await repairedLastBlock(sources, file, check, signal);
-  if (check.isPossible) sources.check.passed(file, check.digests);
+  if (check.isPossible) sources.check.passed(file, check.digests, read.missed);
   yield* withheld;
 }
 
 /** Downloads the last block again, the only one that was not sent yet, and returns it if the hash is right with it. */
 async function repairedLastBlock(
-  { tools, cache }: WholeFileSources,
+  { deps, cache }: WholeFileSources,
   file: FileEntry,
   check: WholeCheck,
   signal: AbortSignal,
 ): Promise<readonly Uint8Array[]> {
-  tools.log.warn('a download was damaged', { rev: file.rev, blocks: check.blockCount });
+  deps.log.warn('a download was damaged', { rev: file.rev, blocks: check.blockCount });
   for (let index = 0; index < check.blockCount; index++) cache.forget(blockKey(file, index));
   const last = rangeOfBlock(file, check.blockCount - 1);
-  const bytes = await readAll(new ResumingDownload(tools, file, last, signal), last.end - last.start);
+  const bytes = await readAll(new ResumingDownload(deps, file, last, signal), last.end - last.start);
   if (check.isRightWith([bytes])) return [bytes];
-  tools.log.error('a file from the service does not have its content hash, even after a second download', {
+  deps.log.error('a file from the service does not have its content hash, even after a second download', {
     rev: file.rev,
   });
   throw new FileError('broken', `${file.name} was damaged on its way from the service; read it again`);
@@ -217,6 +230,10 @@ class WholeCheck {
     for (const chunk of lastBlock) hasher.update(chunk);
     return hasher.digest() === this.file.contentHash;
   }
+}
+
+function allOf({ sizeBytes }: FileEntry): ByteRange {
+  return { start: 0, end: sizeBytes };
 }
 
 /** Copies the pieces of `bytes`, which are valid only until the next one. */

@@ -4,7 +4,7 @@ import type { ByteRange } from '../../util/ranges.ts';
 import { Condition } from '../../util/wait.ts';
 import type { BlockBuffers, RefCounted, SharedBuffer } from './block-buffers.ts';
 import { blockAt, contentKeyOf, rangeOfBlock } from './blocks.ts';
-import { type DownloadTools, ResumingDownload, unreadable } from './resuming-download.ts';
+import { type DownloadDeps, ResumingDownload, unreadable } from './resuming-download.ts';
 
 /**
  * The download of one block, or of the part of it from `start` up to `end`. The bytes stay as long as a reader retains
@@ -118,7 +118,7 @@ export class DownloadRun {
   keepsAll = false;
 
   constructor(
-    tools: DownloadTools,
+    deps: DownloadDeps,
     private readonly owner: RunOwner,
     readonly file: FileEntry,
     private readonly range: ByteRange,
@@ -126,7 +126,7 @@ export class DownloadRun {
   ) {
     this.contentKey = contentKeyOf(file);
     this.#position = range.start;
-    this.#download = new ResumingDownload(tools, file, range, this.#stop.signal, { ahead });
+    this.#download = new ResumingDownload(deps, file, range, this.#stop.signal, { ahead });
   }
 
   /** Whether `next` would fetch from `position` on. */

@@ -6,8 +6,8 @@ import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../errors.ts';
 
-/** The parts that a download uses. */
-export interface DownloadTools {
+/** What a download uses. */
+export interface DownloadDeps {
   readonly remote: Pick<Remote, 'download'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -29,7 +29,7 @@ export class ResumingDownload implements ByteSource {
   #firstCut: { readonly at: Instant; readonly position: number } | undefined;
 
   constructor(
-    private readonly tools: DownloadTools,
+    private readonly deps: DownloadDeps,
     private readonly file: FileEntry,
     private readonly range: ByteRange,
     private readonly signal: AbortSignal,
@@ -72,14 +72,14 @@ export class ResumingDownload implements ByteSource {
     const start = this.#position;
     const isWhole = start === 0 && range.end === file.sizeBytes;
     const wanted = isWhole ? undefined : { start, end: range.end };
-    const download = await this.tools.remote.download(file, wanted, signal, this.options);
+    const download = await this.deps.remote.download(file, wanted, signal, this.options);
     if (download.file.rev !== file.rev) throw unreadable(file, 'the service sent another revision');
     return download;
   }
 
   /** Waits before a cut download is resumed. Throws `cut` when it has been resumed for too long without progress. */
   async #pause(cut: unknown): Promise<void> {
-    const { clock, log } = this.tools;
+    const { clock, log } = this.deps;
     const position = this.#position;
     log.warn('a download was cut and is resumed', { position, of: this.range.end });
     if (!this.#firstCut || position - this.#firstCut.position >= PROGRESS_BYTES) {

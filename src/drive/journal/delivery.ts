@@ -2,16 +2,17 @@ import type { EntryLocation } from '../../api/remote.ts';
 import { BodyGone, type Journal, type PendingWrite } from '../../state/journal.ts';
 import type { DriveState } from '../../state/state.ts';
 import { ContentHasher } from '../../util/content-hash.ts';
+import { splitName } from '../../util/file-name.ts';
 import type { Log } from '../../util/log.ts';
 import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
+import type { FileIds } from '../file-ids.ts';
 import type { Entry, FileEntry, Files, WriteMode } from '../files.ts';
 import { failurePolicy } from './failure-policy.ts';
-import type { FileIds } from './file-ids.ts';
 import { isNewId } from './overlay-entries.ts';
 import type { PendingFile, PendingFiles } from './pending-files.ts';
 
-export interface DeliveryParts {
+export interface DeliveryDeps {
   /** The tree below the journal. */
   readonly base: Files;
   readonly journal: Journal;
@@ -31,7 +32,7 @@ const NAME_LENGTH_MAX = 255;
 
 /** Delivers pending writes to the service, or to the lost-and-found folder when the service refuses them. */
 export class Delivery {
-  constructor(private readonly parts: DeliveryParts) {}
+  constructor(private readonly deps: DeliveryDeps) {}
 
   /** Throws when the write has to be tried again. */
   async deliver(file: PendingFile, signal: AbortSignal): Promise<void> {
@@ -39,7 +40,7 @@ export class Delivery {
       await this.#send(file, signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      const policy = failurePolicy(error, file.failures);
+      const policy = failurePolicy(error, file.brokenCount);
       if (policy === 'folder-gone') await this.#followFolder(file, error, signal);
       else await this.#resolveFailure(file, error, signal);
     }
@@ -51,7 +52,7 @@ export class Delivery {
   }
 
   async #resolveFailure(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
-    const policy = failurePolicy(error, file.failures);
+    const policy = failurePolicy(error, file.brokenCount);
     if (policy === 'conflict') await this.#resolveConflict(file, error, signal);
     else if (policy === 'folder-gone') await this.#storeAbove(file, error, signal);
     else if (policy === 'refused') await this.#lose(file, error);
@@ -64,16 +65,13 @@ export class Delivery {
    * does for an upload.
    */
   async #followFolder(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
-    const { pending, journal, locate, log } = this.parts;
     const { path, folderId } = file.write;
-    const folder = parentOf(path);
-    const now = folderId === undefined ? undefined : await locate(folderId, signal);
-    if (now !== undefined && now !== 'outside' && keyOf(now) !== keyOf(folder)) {
-      const moved = pending.move(path, join(now, nameOf(path)));
-      await Promise.all(moved.map(({ write }) => journal.change(write)));
-      log.info('a pending write follows its folder, which was moved', { path, folder: now });
-      // Another write of the new path comes first.
-      if (pending.first(file.write.path) !== file) throw error;
+    const now = folderId === undefined ? undefined : await this.deps.locate(folderId, signal);
+    if (now !== undefined && now !== 'outside' && keyOf(now) !== keyOf(parentOf(path))) {
+      const there = await this.#settledAt(join(now, nameOf(path)), error, signal);
+      // The write would hide a file that is newer.
+      if (there && !isContinuedBy(there, file.write)) return this.#keepBoth(file, now, signal);
+      await this.#moveWrites(file, now, error);
     }
     try {
       await this.#makeFolder(parentOf(file.write.path), signal);
@@ -84,8 +82,31 @@ export class Delivery {
     }
   }
 
+  /** Returns the entry at `path` in the tree below. Throws `error` when a pending write of `path` may be changing it. */
+  async #settledAt(path: Path, error: unknown, signal: AbortSignal): Promise<Entry | undefined> {
+    const { base, pending } = this.deps;
+    const before = [...pending.at(path)];
+    const there = await base.stat(path, signal);
+    const now = pending.at(path);
+    const isChanging = now.some(({ state, landed }) => state === 'sending' || landed !== undefined);
+    if (isChanging || before.some((file) => !now.includes(file))) throw error;
+    return there;
+  }
+
+  /** Moves `file` and the other writes of its path to `folder`. Throws `error` when `file` has to wait there. */
+  async #moveWrites(file: PendingFile, folder: Path, error: unknown): Promise<void> {
+    const { pending, journal, log } = this.deps;
+    const { path } = file.write;
+    // A request is about to remove or replace one of them, and expects it at its path.
+    if (pending.at(path).some(({ state }) => state === 'suspended')) throw error;
+    const moved = pending.move(path, join(folder, nameOf(path)));
+    await Promise.all(moved.map(({ write }) => journal.change(write)));
+    log.info('a pending write follows its folder, which was moved', { path, folder });
+    if (!pending.isNext(file)) throw error;
+  }
+
   async #makeFolder(folder: Path, signal: AbortSignal): Promise<void> {
-    const { base, log } = this.parts;
+    const { base, log } = this.deps;
     if (folder === ROOT || (await base.stat(folder, signal))?.kind === 'folder') return;
     await this.#makeFolder(parentOf(folder), signal);
     try {
@@ -99,7 +120,7 @@ export class Delivery {
 
   /** Stores a write in the nearest folder above when a file has taken the place of its folder. */
   async #storeAbove(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
-    const { base } = this.parts;
+    const { base } = this.deps;
     let folder = parentOf(file.write.path);
     if (folder === ROOT) return this.#lose(file, error);
     do folder = parentOf(folder);
@@ -109,22 +130,21 @@ export class Delivery {
 
   async #store(write: PendingWrite, path: Path, mode: WriteMode, signal: AbortSignal): Promise<FileEntry> {
     const { sizeBytes, modifiedMs } = write;
-    const body = verifiedBody(this.parts.journal, write);
-    const { entry } = await this.parts.base.write(path, body, { mode, sizeBytes, modifiedMs }, signal);
+    const body = verifiedBody(this.deps.journal, write);
+    const { entry } = await this.deps.base.write(path, body, { mode, sizeBytes, modifiedMs }, signal);
     if (entry.kind !== 'file') throw new Error('a write returned a folder');
     return entry;
   }
 
   /** Removes a write that has landed as `entry`; later writes of the path replace `entry`. */
   async #landed(file: PendingFile, entry: FileEntry): Promise<void> {
-    const { journal, pending, state, ids } = this.parts;
-    const { id, path, fileId } = file.write;
+    const { journal, pending } = this.deps;
+    const { id, path } = file.write;
     file.landed = entry;
     await this.#keepTime(file.write, entry);
-    if (isNewId(fileId)) {
-      ids.renamed(fileId, entry.id);
-      await state.properties.rename(fileId, entry.id);
-    } else if (entry.id !== fileId) await this.#copyProperties(fileId, entry.id);
+    // A write that was accepted at another path than the others has an id of its own.
+    const fileIds = [file, ...pending.at(path)].map(({ write }) => write.fileId);
+    for (const fileId of new Set(fileIds)) await this.#takeProperties(fileId, entry.id);
     // There is no await between here and the journal: no write of the path is missed.
     const later = pending.at(path).filter((other) => other !== file);
     for (const each of [file, ...later])
@@ -142,12 +162,18 @@ export class Delivery {
     pending.delete(file);
   }
 
+  /** Gives the file with the id `to` the properties of a write that had the id `from`. */
+  async #takeProperties(from: string, to: string): Promise<void> {
+    if (isNewId(from)) await this.deps.ids.rename(from, to);
+    else if (from !== to) await this.#copyProperties(from, to);
+  }
+
   /**
    * Copies the properties to a new file, which a write has made because its file was moved away elsewhere. The moved
    * file keeps them too, as it may come back.
    */
   async #copyProperties(from: string, to: string): Promise<void> {
-    const { properties } = this.parts.state;
+    const { properties } = this.deps.state;
     if (!(await properties.of([to])).has(to)) await properties.copy(from, to);
   }
 
@@ -155,7 +181,7 @@ export class Delivery {
   async #keepTime({ modifiedMs }: PendingWrite, entry: FileEntry): Promise<void> {
     if (Math.floor(entry.modifiedMs / 1000) === Math.floor(modifiedMs / 1000)) return;
     try {
-      await this.parts.base.setModified(entry.path, modifiedMs);
+      await this.deps.base.setModified(entry.path, modifiedMs);
     } catch (error) {
       // It has just been deleted.
       if (!(error instanceof FileError && error.fault === 'not-found')) throw error;
@@ -164,7 +190,7 @@ export class Delivery {
 
   /** Resolves a conflict with whatever is at the path now. */
   async #resolveConflict(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
-    const { base } = this.parts;
+    const { base } = this.deps;
     const { write } = file;
     const found = await base.stat(write.path, signal);
     const there = fileOf(found);
@@ -174,28 +200,34 @@ export class Delivery {
     if (!found && write.replaces !== undefined) return this.#sendAgain(file, undefined, error);
     if (!found) throw error;
     // The file it replaces, with a new revision because it was moved elsewhere.
-    const isAsBefore = there?.contentHash !== undefined && there.contentHash === write.replacesHash;
-    if (isAsBefore && there.rev !== write.replaces) return this.#sendAgain(file, there.rev, error);
-    if (write.sizeBytes === 0 && write.replaces === undefined) return this.#dropEmpty(file);
-    await this.#storeBeside(file, parentOf(write.path), signal);
+    if (there && isReplacedBy(there, write) && there.rev !== write.replaces)
+      return this.#sendAgain(file, there.rev, error);
+    await this.#keepBoth(file, parentOf(write.path), signal);
+  }
+
+  /** Keeps a write beside the other entry that has taken its place in `folder`. */
+  async #keepBoth(file: PendingFile, folder: Path, signal: AbortSignal): Promise<void> {
+    const { sizeBytes, replaces } = file.write;
+    if (sizeBytes === 0 && replaces === undefined) return this.#dropEmpty(file);
+    await this.#storeBeside(file, folder, signal);
   }
 
   /** Throws `error`, so that the write is tried again, to replace `rev`; without one to make a new file. */
   async #sendAgain(file: PendingFile, rev: string | undefined, error: unknown): Promise<never> {
     file.write = { ...file.write, replaces: rev };
-    await this.parts.journal.change(file.write);
+    await this.deps.journal.change(file.write);
     throw error;
   }
 
   /** Drops a new empty file, which has no content to lose. */
   async #dropEmpty(file: PendingFile): Promise<void> {
     await this.#forgetNew(file);
-    await this.parts.journal.forget([file.write.id]);
-    this.parts.pending.delete(file);
+    await this.deps.journal.forget([file.write.id]);
+    this.deps.pending.delete(file);
   }
 
   async #storeBeside(file: PendingFile, folder: Path, signal: AbortSignal): Promise<void> {
-    const { journal, pending, state, log } = this.parts;
+    const { journal, pending, state, log } = this.deps;
     const { write } = file;
     const copy = await this.#storeCopy(file, folder, signal);
     if (!copy) return;
@@ -217,13 +249,13 @@ export class Delivery {
       try {
         return await this.#store(write, path, { if: 'absent' }, signal);
       } catch (error) {
-        const policy = signal.aborted ? 'retry' : failurePolicy(error, file.failures);
+        const policy = signal.aborted ? 'retry' : failurePolicy(error, file.brokenCount);
         if (policy === 'pause-all' || policy === 'retry') throw error;
         if (policy === 'refused' || policy === 'folder-gone') {
           await this.#lose(file, error);
           return undefined;
         }
-        const there = fileOf(await this.parts.base.stat(path, signal));
+        const there = fileOf(await this.deps.base.stat(path, signal));
         if (there && isContentOf(there, write)) return there;
       }
     }
@@ -235,12 +267,15 @@ export class Delivery {
   }
 
   async #lose(file: PendingFile, error: unknown): Promise<void> {
-    const { journal, pending, log } = this.parts;
+    const { journal, pending, log } = this.deps;
     const { write } = file;
     const reason = error instanceof Error ? error.message : String(error);
-    const keptAt = await journal.lose(write, reason);
+    const keptAt = await journal.lose(write, reason).catch(undefinedIfGone);
     await this.#forgetNew(file);
     pending.delete(file);
+    // The journal removed it and then reported a failure.
+    if (keptAt === undefined)
+      return log.info('a pending write has been removed already', { path: write.path });
     log.error(
       'the storage service refuses an acknowledged write; its bytes are in the lost-and-found folder',
       {
@@ -251,11 +286,12 @@ export class Delivery {
     );
   }
 
-  /** Forgets the properties of a new file that does not land, unless a later write continues it. */
-  async #forgetNew({ write }: PendingFile): Promise<void> {
-    const { pending, state } = this.parts;
-    if (isNewId(write.fileId) && pending.at(write.path).length <= 1)
-      await state.properties.forget([write.fileId]);
+  /** Forgets the properties of a new file that does not land, unless another write continues it. */
+  async #forgetNew(file: PendingFile): Promise<void> {
+    const { pending, state } = this.deps;
+    const { path, fileId } = file.write;
+    const isContinued = pending.at(path).some((other) => other !== file && other.write.fileId === fileId);
+    if (isNewId(fileId) && !isContinued) await state.properties.forget([fileId]);
   }
 }
 
@@ -271,6 +307,17 @@ function isContentOf(file: FileEntry, write: PendingWrite): boolean {
   return file.contentHash === write.contentHash && file.sizeBytes === write.sizeBytes;
 }
 
+/** Returns whether `file` has the content that `write` replaces: a move at the service changes only its revision. */
+function isReplacedBy(file: FileEntry, write: PendingWrite): boolean {
+  return file.contentHash !== undefined && file.contentHash === write.replacesHash;
+}
+
+/** Returns whether `write` is the next version of `there`, or has landed as `there`. */
+function isContinuedBy(there: Entry, write: PendingWrite): boolean {
+  if (there.kind !== 'file') return false;
+  return there.rev === write.replaces || isReplacedBy(there, write) || isContentOf(there, write);
+}
+
 /** Yields the bytes of `write`; they end without an error only if they are the bytes that were acknowledged. */
 export async function* verifiedBody(journal: Journal, write: PendingWrite): AsyncIterable<Uint8Array> {
   const hasher = new ContentHasher();
@@ -280,13 +327,22 @@ export async function* verifiedBody(journal: Journal, write: PendingWrite): Asyn
       yield piece;
     }
   } catch (error) {
-    if (!(error instanceof BodyGone)) throw error;
-    throw new FileError('checksum', `the bytes of ${write.path} are missing from the journal`, {
-      cause: error,
-    });
+    throw unreadable(write, error);
   }
   if (hasher.digest() !== write.contentHash)
     throw new FileError('checksum', `the bytes of ${write.path} were damaged in the journal`);
+}
+
+function undefinedIfGone(error: unknown): undefined {
+  if (!(error instanceof BodyGone)) throw error;
+}
+
+/** Returns the failure of a write whose body the journal could not read. A failing disk is `broken`, which has a limit. */
+function unreadable({ path }: PendingWrite, cause: unknown): FileError {
+  if (cause instanceof BodyGone)
+    return new FileError('checksum', `the bytes of ${path} are missing from the journal`, { cause });
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new FileError('broken', `the bytes of ${path} cannot be read from the journal: ${why}`, { cause });
 }
 
 /**
@@ -294,12 +350,11 @@ export async function* verifiedBody(journal: Journal, write: PendingWrite): Asyn
  * names, so that its copy is recognised after a kill.
  */
 function conflictedCopyPath({ path, acceptedMs }: PendingWrite, number: number): Path {
-  const name = nameOf(path);
-  const dot = name.lastIndexOf('.') > 0 ? name.lastIndexOf('.') : name.length;
+  const name = splitName(nameOf(path));
   const when = new Date(acceptedMs).toISOString().slice(0, 19).replace('T', ' ').replaceAll(':', '.');
   const mark = ` (conflicted copy ${when}${number > 1 ? ` ${number}` : ''})`;
-  const extension = cut(name.slice(dot), NAME_LENGTH_MAX - mark.length);
-  const stem = cut(name.slice(0, dot), NAME_LENGTH_MAX - mark.length - extension.length);
+  const extension = cut(name.extension, NAME_LENGTH_MAX - mark.length);
+  const stem = cut(name.stem, NAME_LENGTH_MAX - mark.length - extension.length);
   return join(parentOf(path), `${stem}${mark}${extension}`);
 }
 

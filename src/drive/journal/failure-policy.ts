@@ -45,11 +45,16 @@ const POLICIES: Readonly<Record<Fault, FailurePolicy>> = {
 /** Number of failures `broken` after which a write is given up. */
 const BROKEN_MAX = 10;
 
-/** Returns what happens to a write that failed with `error`, after `failures` earlier failures. */
-export function failurePolicy(error: unknown, failures: number): FailurePolicy {
+/** Returns what happens to a write that failed with `error`, after `brokenCount` earlier failures `broken`. */
+export function failurePolicy(error: unknown, brokenCount: number): FailurePolicy {
   if (!(error instanceof FileError)) return 'retry';
-  if (error.fault === 'broken' && failures + 1 >= BROKEN_MAX) return 'refused';
+  if (isBroken(error) && brokenCount + 1 >= BROKEN_MAX) return 'refused';
   return POLICIES[error.fault];
+}
+
+/** Whether the service has answered a write with a failure that makes no sense. */
+export function isBroken(error: unknown): boolean {
+  return error instanceof FileError && error.fault === 'broken';
 }
 
 /** Failures that may concern one write alone: others do not wait for it. */

@@ -14,7 +14,7 @@ import { newFileId, type OverlayEntries, pendingEntry } from './overlay-entries.
 import { PendingFile, type PendingFiles } from './pending-files.ts';
 import type { Sender } from './sender.ts';
 
-export interface IntakeParts {
+export interface IntakeDeps {
   /** The tree below the journal. */
   readonly base: Files;
   readonly journal: Journal;
@@ -47,7 +47,7 @@ interface Place {
 export class Intake {
   #space: FreeSpace | undefined;
 
-  constructor(private readonly parts: IntakeParts) {}
+  constructor(private readonly deps: IntakeDeps) {}
 
   async write(
     path: Path,
@@ -55,7 +55,7 @@ export class Intake {
     options: WriteOptions,
     signal?: AbortSignal,
   ): Promise<Written> {
-    const { journal, turns, capacity } = this.parts;
+    const { journal, turns, capacity } = this.deps;
     const place = await this.#placeOf(path, { isPinned: false });
     refuse(path, place, options);
     this.#refuseBeyondSpace(path, options.sizeBytes ?? 0, place);
@@ -73,14 +73,14 @@ export class Intake {
     try {
       return await accept();
     } catch (error) {
-      await this.parts.journal.discard(staged);
+      await this.deps.journal.discard(staged);
       throw asFileError(error);
     }
   }
 
   /** See `Files.keepPlaceholder`. */
   keepPlaceholder(path: Path, bodyWaitMs: number): Promise<Written> {
-    const { base, journal, pending, sender, shown, turns, clock } = this.parts;
+    const { base, journal, pending, sender, shown, turns, clock } = this.deps;
     return turns.exclusive([path], async () => {
       const newest = pending.newest(path);
       if (newest) {
@@ -101,16 +101,16 @@ export class Intake {
 
   /** Sends an empty file at `path` that waits for a body. */
   commitPlaceholder(path: Path): void {
-    const newest = this.parts.pending.newest(path);
-    if (!newest || !isWaitingForBody(newest, this.parts.clock)) return;
+    const newest = this.deps.pending.newest(path);
+    if (!newest || !isWaitingForBody(newest, this.deps.clock)) return;
     newest.write = { ...newest.write, dueMs: 0 };
     newest.bodyDueBy = LONG_AGO;
-    this.parts.sender.offer(newest);
+    this.deps.sender.offer(newest);
   }
 
   /** See `Files.setModified`. */
   setModified(path: Path, modifiedMs: number): Promise<Entry> {
-    const { base, journal, pending, sender, shown, turns } = this.parts;
+    const { base, journal, pending, sender, shown, turns } = this.deps;
     return turns.exclusive([path], async () => {
       const newest = pending.newest(path);
       // A write that has landed only has to be removed from the journal.
@@ -127,7 +127,7 @@ export class Intake {
 
   /** Runs in the turn of the path, so that only delivery changes its writes meanwhile. */
   async #accept(path: Path, body: StagedBody, options: WriteOptions, askedWaitMs?: number): Promise<Written> {
-    const { journal, pending, sender, touch, clock } = this.parts;
+    const { journal, pending, sender, touch, clock } = this.deps;
     const place = await this.#placeOf(path, { isPinned: options.mode.if !== 'any' });
     refuse(path, place, options);
     const bodyWaitMs = askedWaitMs ?? this.#bodyWaitMs(place, body);
@@ -164,7 +164,7 @@ export class Intake {
 
   /** Returns how long a file waits for its body, in ms: 0 unless it is new and empty. */
   #bodyWaitMs({ newest, current }: Place, { sizeBytes }: StagedBody): number {
-    const { clock, bodyWaitMs } = this.parts;
+    const { clock, bodyWaitMs } = this.deps;
     const isWaiting = newest !== undefined && isWaitingForBody(newest, clock);
     if (sizeBytes > 0 || (current && !isWaiting)) return 0;
     return isWaiting ? Math.max(remainingMs(clock, newest.bodyDueBy), bodyWaitMs) : bodyWaitMs;
@@ -178,7 +178,7 @@ export class Intake {
     bodyWaitMs: number,
   ): PendingWrite {
     const id = randomUUID();
-    const nowMs = this.parts.clock.now();
+    const nowMs = this.deps.clock.now();
     return {
       id,
       // An existing file keeps the letter case of its name.
@@ -197,7 +197,7 @@ export class Intake {
   }
 
   async #placeOf(path: Path, how: { readonly isPinned: boolean }): Promise<Place> {
-    const { base, pending, overlay, shown } = this.parts;
+    const { base, pending, overlay, shown } = this.deps;
     const newest = pending.newest(path);
     if (newest)
       return { folder: undefined, newest, original: undefined, current: pendingEntry(newest.write) };
@@ -218,7 +218,7 @@ export class Intake {
 
   /** Throws `no-space` by the last known quota. Does not wait for the current one: the service checks it anyway. */
   #refuseBeyondSpace(path: Path, sizeBytes: number, { current }: Place): void {
-    const { base, pending } = this.parts;
+    const { base, pending } = this.deps;
     base.freeSpace().then(
       (space) => {
         this.#space = space;

@@ -11,7 +11,7 @@ import { isNewId, type OverlayEntries, tagOf } from './overlay-entries.ts';
 import type { PendingFiles } from './pending-files.ts';
 import type { Sender } from './sender.ts';
 
-export interface JournaledFilesParts {
+export interface JournaledFilesDeps {
   /** The tree below the journal. */
   readonly base: Files;
   readonly pending: PendingFiles;
@@ -32,8 +32,8 @@ export interface JournaledFilesParts {
  * Makes a drive on top of another: writes go to the journal and are visible at once. Other changes of a pending file
  * wait until it has landed in the tree below, and are made there.
  */
-export function createJournaledFiles(parts: JournaledFilesParts): Files {
-  const { base, pending, overlay, intake, remover, sender, shown, capacity, turns, goesThrough } = parts;
+export function createJournaledFiles(deps: JournaledFilesDeps): Files {
+  const { base, pending, overlay, intake, remover, sender, shown, capacity, turns, goesThrough } = deps;
 
   /** Resolves when no write is pending at these paths and below. Throws what hinders a write. */
   const landed = async (...paths: readonly Path[]): Promise<void> => {
@@ -86,8 +86,8 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
     }
   };
 
-  const writeThrough = writeSpooled(toService, parts.spool);
-  const writeLargeSpooled = writeSpooled(writeLarge, parts.spool);
+  const writeThrough = writeSpooled(toService, deps.spool);
+  const writeLargeSpooled = writeSpooled(writeLarge, deps.spool);
 
   const shownWritten = ({ entry, created }: Written): Written => ({ entry: shown.of(entry), created });
 

@@ -4,7 +4,7 @@ import type { PathLocks } from '../path-locks.ts';
 import type { PendingFiles } from './pending-files.ts';
 import type { Sender } from './sender.ts';
 
-interface JournaledHistoryParts {
+interface JournaledHistoryDeps {
   /** The history of the tree below the journal. */
   readonly base: History;
   readonly pending: PendingFiles;
@@ -17,7 +17,7 @@ interface JournaledHistoryParts {
  * The history of a drive with a journal. A pending write is no version yet: it lands first, so that it is among the
  * versions and a restore does not lose it.
  */
-export function createJournaledHistory({ base, pending, sender, turns }: JournaledHistoryParts): History {
+export function createJournaledHistory({ base, pending, sender, turns }: JournaledHistoryDeps): History {
   /** Resolves when no write is pending at `path` and below. Throws what hinders a write. */
   const landed = async (path: Path): Promise<void> => {
     if (pending.files > 0) await sender.flush(pending.within(path));

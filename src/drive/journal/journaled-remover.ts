@@ -6,7 +6,7 @@ import { isNewId, tagOf } from './overlay-entries.ts';
 import type { PendingFiles } from './pending-files.ts';
 import type { Sender } from './sender.ts';
 
-interface JournaledRemoverParts {
+interface JournaledRemoverDeps {
   /** The tree below the journal. */
   readonly base: Files;
   readonly journal: Journal;
@@ -19,11 +19,11 @@ interface JournaledRemoverParts {
 
 /** Removes files and folders that may have pending writes. */
 export class JournaledRemover {
-  constructor(private readonly parts: JournaledRemoverParts) {}
+  constructor(private readonly deps: JournaledRemoverDeps) {}
 
   /** Removes `path`. Pending writes are dropped unsent, unless they must be recoverable from the service's trash. */
   async remove(path: Path, options: RemoveOptions): Promise<void> {
-    const { base, pending, sender } = this.parts;
+    const { base, pending, sender } = this.deps;
     const { rev, recoverable } = options;
     if (rev !== undefined) {
       // The service compares revisions, so the file has to land first.
@@ -33,13 +33,13 @@ export class JournaledRemover {
       return base.remove(path, { recoverable, rev: entry.rev });
     }
     if (pending.files === 0 || pending.within(path).length === 0) return base.remove(path, options);
-    if (!recoverable && this.parts.isDeletionPermanent()) return this.#cancel(path, options);
+    if (!recoverable && this.deps.isDeletionPermanent()) return this.#cancel(path, options);
     await sender.flush(pending.within(path));
     return base.remove(path, options);
   }
 
   async #cancel(path: Path, options: RemoveOptions): Promise<void> {
-    const { base, journal, pending, sender, forgetKept } = this.parts;
+    const { base, journal, pending, sender, forgetKept } = this.deps;
     try {
       await this.#suspend(path);
       const isBelow = (await base.stat(path)) !== undefined;
@@ -61,7 +61,7 @@ export class JournaledRemover {
 
   /** Suspends all writes at `path` and below, and waits for the end of those being sent. */
   async #suspend(path: Path): Promise<void> {
-    const { pending, sender } = this.parts;
+    const { pending, sender } = this.deps;
     for (;;) {
       const files = pending.within(path);
       for (const file of files.filter(({ state }) => state === 'waiting')) {

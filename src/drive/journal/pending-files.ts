@@ -13,6 +13,9 @@ export interface Problem {
 
 /** A pending write and its progress. */
 export class PendingFile {
+  static #accepted = 0;
+  /** Position in the order of acceptance, over all paths. */
+  readonly order = PendingFile.#accepted++;
   /** `accepting`: not on disk yet, and invisible. `suspended`: not to be sent for now. */
   state: 'accepting' | 'waiting' | 'sending' | 'suspended' = 'waiting';
   /**
@@ -22,7 +25,10 @@ export class PendingFile {
   wasSent = false;
   /** Whether it is sent at once, because a request waits for it. */
   isUrgent = false;
+  /** Failures of this write alone. */
   failures = 0;
+  /** Those among them that make no sense: the write is given up after some. */
+  brokenCount = 0;
   /** The service's entry, when the write only has to be removed from the journal. */
   landed: FileEntry | undefined;
   /** Time until which an empty file waits for its body. */
@@ -47,7 +53,10 @@ export class PendingFile {
 
 const NONE: readonly FileEntry[] = [];
 
-/** The pending writes of a drive by path. A path may have several, which land in their order. */
+/**
+ * The pending writes of a drive by path. A path may have several. They land in the order of their acceptance, also those
+ * that came from another path, so that the newest acknowledged write is what the file has in the end.
+ */
 export class PendingFiles {
   readonly #places = new Map<string, PendingFile[]>();
   readonly #folders = new Map<string, Set<string>>();
@@ -71,7 +80,7 @@ export class PendingFiles {
     const key = keyOf(file.write.path);
     const folder = keyOf(parentOf(file.write.path));
     const queue = this.#places.get(key) ?? [];
-    queue.push(file);
+    queue.splice(queue.findLastIndex(({ order }) => order < file.order) + 1, 0, file);
     this.#places.set(key, queue);
     this.#folders.set(folder, (this.#folders.get(folder) ?? new Set()).add(key));
     this.#shown.delete(folder);
@@ -102,7 +111,7 @@ export class PendingFiles {
     if (siblings?.size === 0) this.#folders.delete(folder);
   }
 
-  /** Moves all writes at `from` to `to`, after those that are there already. */
+  /** Moves all writes at `from` to `to`, among those that are there already. */
   move(from: Path, to: Path): readonly PendingFile[] {
     const files = [...this.at(from)];
     for (const file of files) {
@@ -128,6 +137,12 @@ export class PendingFiles {
 
   first(path: Path): PendingFile | undefined {
     return this.at(path)[0];
+  }
+
+  /** Returns whether `file` is the first write of its path, and no other one of the path is being sent. */
+  isNext(file: PendingFile): boolean {
+    const [first, ...later] = this.at(file.write.path);
+    return first === file && later.every(({ state }) => state !== 'sending');
   }
 
   /** Returns the write that clients see. */

@@ -5,10 +5,10 @@ import { endsBefore } from '../../util/grace.ts';
 import type { Log } from '../../util/log.ts';
 import { retryPauseMs } from '../../util/wait.ts';
 import { type Fault, FileError } from '../errors.ts';
-import { concernsAllWrites, faultOf, isOutageFault, mayConcernOneWrite } from './failure-policy.ts';
+import { concernsAllWrites, faultOf, isBroken, isOutageFault, mayConcernOneWrite } from './failure-policy.ts';
 import type { PendingFile, PendingFiles } from './pending-files.ts';
 
-export interface SenderParts {
+export interface SenderDeps {
   readonly pending: PendingFiles;
   readonly clock: Clock;
   readonly log: Log;
@@ -84,14 +84,14 @@ export class Sender {
   #idle: (() => void)[] = [];
   #isSendingSoon = false;
 
-  constructor(private readonly parts: SenderParts) {
+  constructor(private readonly deps: SenderDeps) {
     // Each write that is being sent listens to it.
     setMaxListeners(0, this.#stop.signal);
-    this.#stopListening = parts.availability.onBack(() => this.#tryAgain());
+    this.#stopListening = deps.availability.onBack(() => this.#tryAgain());
   }
 
   get #isPaused(): boolean {
-    return this.#pausedUntil > this.parts.clock.instant();
+    return this.#pausedUntil > this.deps.clock.instant();
   }
 
   /**
@@ -99,10 +99,10 @@ export class Sender {
    * processor time that the answers need.
    */
   offer(file: PendingFile): void {
-    if (file.state !== 'waiting' || this.parts.pending.first(file.write.path) !== file) return;
     this.withdraw(file);
+    if (file.state !== 'waiting' || !this.deps.pending.isNext(file)) return;
     if (file.isUrgent) this.#urgent.add(file);
-    else if (file.due > this.parts.clock.instant()) this.#later.add(file);
+    else if (file.due > this.deps.clock.instant()) this.#later.add(file);
     else {
       this.#ready.add(file);
       this.#noteBurst();
@@ -117,7 +117,7 @@ export class Sender {
   }
 
   #noteBurst(): void {
-    const { clock } = this.parts;
+    const { clock } = this.deps;
     const latest = clock.instant();
     const isNew = elapsedMs(clock, this.#burst.latest) >= BURST_GAP_MS;
     this.#burst = { start: isNew ? latest : this.#burst.start, latest };
@@ -125,7 +125,7 @@ export class Sender {
 
   /** Time for which the writes of a burst still wait, in ms. A write alone does not wait. */
   get #burstMs(): number {
-    const { clock } = this.parts;
+    const { clock } = this.deps;
     const { start, latest } = this.#burst;
     if (latest === start) return 0;
     return Math.min(BURST_GAP_MS - elapsedMs(clock, latest), BURST_MS_MAX - elapsedMs(clock, start));
@@ -136,7 +136,7 @@ export class Sender {
     this.#isAwaitingBurst = true;
     const { signal } = this.#stop;
     for (let waitMs = this.#burstMs; waitMs > 0 && !signal.aborted; waitMs = this.#burstMs)
-      await this.parts.clock.sleep(waitMs, signal).catch(() => {});
+      await this.deps.clock.sleep(waitMs, signal).catch(() => {});
     this.#isAwaitingBurst = false;
     this.#send();
   }
@@ -153,7 +153,7 @@ export class Sender {
    * that supersedes it; without one they continue.
    */
   remove(file: PendingFile, successor?: PendingFile): void {
-    this.parts.pending.delete(file);
+    this.deps.pending.delete(file);
     const waiters = this.#waiters.get(file);
     if (waiters && successor) {
       this.#waiters.delete(file);
@@ -200,6 +200,11 @@ export class Sender {
     const sendingMax = this.#failures > 0 ? PROBES_MAX : SENDING_MAX;
     for (const file of this.#next()) {
       if (this.#sending.size >= sendingMax || this.#sendingBytes >= SENDING_BYTES_MAX) break;
+      // An older write has followed its folder to this path. When it has ended, the next one is offered again.
+      if (!this.deps.pending.isNext(file)) {
+        this.withdraw(file);
+        continue;
+      }
       // Small writes overtake large ones.
       if (isLarge(file) && this.#sendingLarge >= SENDING_LARGE_MAX) continue;
       this.#start(file);
@@ -223,7 +228,7 @@ export class Sender {
     const sent = this.#attempt(file).finally(() => {
       this.#sending.delete(file);
       this.#count(file, -1);
-      const next = this.parts.pending.first(file.write.path);
+      const next = this.deps.pending.first(file.write.path);
       if (next) this.offer(next);
       this.#send();
     });
@@ -237,12 +242,12 @@ export class Sender {
 
   async #attempt(file: PendingFile): Promise<void> {
     try {
-      await this.parts.deliver(file, this.#stop.signal);
+      await this.deps.deliver(file, this.#stop.signal);
       this.#recovered();
       this.#settle(file, (waiter) => waiter.resolve());
     } catch (error) {
       this.#putBack(file, error);
-      for (const each of this.parts.pending.at(file.write.path))
+      for (const each of this.deps.pending.at(file.write.path))
         this.#settle(each, (waiter) => waiter.reject(error));
     }
   }
@@ -252,16 +257,17 @@ export class Sender {
     file.isUrgent = false;
     if (this.#stop.signal.aborted) return;
     const message = error instanceof Error ? error.message : String(error);
-    this.parts.pending.hinder(file, { fault: faultOf(error), message });
+    this.deps.pending.hinder(file, { fault: faultOf(error), message });
     if (concernsAllWrites(error)) {
       if (mayConcernOneWrite(error))
-        file.notBefore = instantIn(this.parts.clock, retryPauseMs(RETRY_PAUSES, ++file.troubles));
+        file.notBefore = instantIn(this.deps.clock, retryPauseMs(RETRY_PAUSES, ++file.troubles));
       this.#pause(error);
       return;
     }
     file.failures++;
-    file.notBefore = instantIn(this.parts.clock, retryPauseMs(RETRY_PAUSES, file.failures));
-    this.parts.log.warn('a write has failed and is tried again', {
+    if (isBroken(error)) file.brokenCount++;
+    file.notBefore = instantIn(this.deps.clock, retryPauseMs(RETRY_PAUSES, file.failures));
+    this.deps.log.warn('a write has failed and is tried again', {
       path: file.write.path,
       failures: file.failures,
       reason: String(error),
@@ -274,12 +280,12 @@ export class Sender {
     this.#failures++;
     const fault = faultOf(error);
     this.#pausedBy = fault;
-    this.#pausedUntil = instantIn(this.parts.clock, this.#pauseMs(fault));
-    if (this.#logged?.fault === fault && remainingMs(this.parts.clock, this.#logged.until) > 0) return;
-    this.#logged = { fault, until: instantIn(this.parts.clock, LOG_EVERY_MS) };
-    const { files, bytes } = this.parts.pending;
+    this.#pausedUntil = instantIn(this.deps.clock, this.#pauseMs(fault));
+    if (this.#logged?.fault === fault && remainingMs(this.deps.clock, this.#logged.until) > 0) return;
+    this.#logged = { fault, until: instantIn(this.deps.clock, LOG_EVERY_MS) };
+    const { files, bytes } = this.deps.pending;
     const cause = error instanceof FileError ? error.details.cause : undefined;
-    this.parts.log.warn('the storage service takes no writes; they wait in the journal', {
+    this.deps.log.warn('the storage service takes no writes; they wait in the journal', {
       files,
       bytes,
       reason: String(cause ?? error),
@@ -288,13 +294,13 @@ export class Sender {
 
   #pauseMs(fault: Fault): number {
     const pauseMs = retryPauseMs(RETRY_PAUSES, this.#failures);
-    const isAnswering = isOutageFault(fault) && this.parts.availability.awaySince === undefined;
+    const isAnswering = isOutageFault(fault) && this.deps.availability.awaySince === undefined;
     return isAnswering ? Math.min(pauseMs, ANSWERED_RETRY_MS_MAX) : pauseMs;
   }
 
   /** Ends the pauses of failures that are over. Few writes are sent until one of them has landed. */
   #tryAgain(): void {
-    const now = this.parts.clock.instant();
+    const now = this.deps.clock.instant();
     if (this.#pausedBy && isOutageFault(this.#pausedBy)) this.#pausedUntil = LONG_AGO;
     for (const file of this.#later) {
       if (!file.problem || !isOutageFault(file.problem.fault)) continue;
@@ -305,7 +311,7 @@ export class Sender {
   }
 
   #recovered(): void {
-    const { pending, log } = this.parts;
+    const { pending, log } = this.deps;
     if (this.#failures > 0) {
       this.#failures = 0;
       this.#pausedUntil = LONG_AGO;
@@ -330,7 +336,7 @@ export class Sender {
     // Only when there is one: aborting makes an error with a stack trace, at each write.
     this.#alarm?.abort();
     this.#alarm = undefined;
-    const { clock } = this.parts;
+    const { clock } = this.deps;
     const isPausing = this.#ready.size > 0 && this.#isPaused;
     let waitMs = isPausing ? remainingMs(clock, this.#pausedUntil) : Number.POSITIVE_INFINITY;
     for (const file of this.#later) waitMs = Math.min(waitMs, remainingMs(clock, file.due));
@@ -343,7 +349,7 @@ export class Sender {
   }
 
   #wake(): void {
-    const now = this.parts.clock.instant();
+    const now = this.deps.clock.instant();
     for (const file of [...this.#later]) if (file.due <= now) this.offer(file);
     this.#send();
   }

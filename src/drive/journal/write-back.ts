@@ -6,13 +6,13 @@ import type { Log } from '../../util/log.ts';
 import type { Path } from '../../util/path.ts';
 import type { Announcer } from '../changes.ts';
 import type { Fault } from '../errors.ts';
+import type { FileIds } from '../file-ids.ts';
 import type { Files, FolderEntry, NameSearch, Thumbnails } from '../files.ts';
 import type { History } from '../history.ts';
 import { PathLocks } from '../path-locks.ts';
 import type { Spool } from '../spool/spool.ts';
 import { JOURNAL_LIMITS, JournalCapacity, type JournalLimits } from './capacity.ts';
 import { Delivery } from './delivery.ts';
-import { FileIds } from './file-ids.ts';
 import { Intake } from './intake.ts';
 import { createJournaledFiles } from './journaled-files.ts';
 import { createJournaledHistory } from './journaled-history.ts';
@@ -24,7 +24,7 @@ import { createPendingSearch } from './pending-search.ts';
 import { createPendingThumbnails } from './pending-thumbnails.ts';
 import { Sender } from './sender.ts';
 
-export interface WriteBackParts {
+export interface WriteBackDeps {
   /** The tree below, whose writes are committed at the service when they return. */
   readonly base: Files & { readonly history: History };
   /** The search of the tree below. */
@@ -32,6 +32,7 @@ export interface WriteBackParts {
   readonly thumbnails: Thumbnails;
   readonly journal: Journal;
   readonly state: DriveState;
+  readonly ids: FileIds;
   readonly clock: Clock;
   readonly log: Log;
   /** Spools the bodies that bypass the journal while the service is slow. */
@@ -79,8 +80,6 @@ export interface WriteBack {
   readonly nameSearch: NameSearch;
   readonly history: History;
   readonly thumbnails: Thumbnails;
-  /** The state for the protocol: properties are found under every id that clients have seen. */
-  readonly state: DriveState;
   readonly pending: PendingWrites;
   /** Returns the revisions of the pending files below `folder`, by path. */
   revisionsBelow(folder: Path): ReadonlyMap<Path, string>;
@@ -90,14 +89,13 @@ export interface WriteBack {
 }
 
 /** Opens the journal with the pending writes of the last run. */
-export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
-  const { base, journal, state, clock, log, changes } = parts;
+export async function openWriteBack(deps: WriteBackDeps): Promise<WriteBack> {
+  const { base, journal, clock, log, changes } = deps;
   const pending = new PendingFiles((path) => changes.write(path));
   const shown = new OverlayEntries();
-  const ids = new FileIds();
   const turns = new PathLocks();
-  const delivery = new Delivery({ ...parts, pending, ids });
-  const { availability } = parts;
+  const delivery = new Delivery({ ...deps, pending });
+  const { availability } = deps;
   const sender = new Sender({
     pending,
     clock,
@@ -106,9 +104,9 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
     deliver: (file, signal) => delivery.deliver(file, signal),
   });
   const overlay = new Overlay(base, journal, pending, shown);
-  const capacity = new JournalCapacity(pending, { ...JOURNAL_LIMITS, ...parts.limits });
-  const intake = new Intake({ ...parts, pending, overlay, sender, shown, capacity, turns });
-  const { goesThrough, isDeletionPermanent, forgetKept, spool } = parts;
+  const capacity = new JournalCapacity(pending, { ...JOURNAL_LIMITS, ...deps.limits });
+  const intake = new Intake({ ...deps, pending, overlay, sender, shown, capacity, turns });
+  const { goesThrough, isDeletionPermanent, forgetKept, spool } = deps;
   const remover = new JournaledRemover({ base, journal, pending, sender, isDeletionPermanent, forgetKept });
   const files = createJournaledFiles({
     ...{ base, pending, overlay, intake, remover, sender, shown, capacity, turns, goesThrough },
@@ -129,11 +127,10 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   for (const file of pending.all()) sender.offer(file);
   return {
     files,
-    nameSearch: createPendingSearch(parts.nameSearch, pending, shown),
+    nameSearch: createPendingSearch(deps.nameSearch, pending, shown),
     history: createJournaledHistory({ base: base.history, pending, sender, turns }),
-    thumbnails: createPendingThumbnails(parts.thumbnails, base, pending),
-    state: ids.follow(state),
-    pending: pendingWrites({ ...parts, pending, sender, turns }),
+    thumbnails: createPendingThumbnails(deps.thumbnails, base, pending),
+    pending: pendingWrites({ ...deps, pending, sender, turns }),
     revisionsBelow: (folder) => pending.revisionsBelow(folder),
     depth,
     async close(over) {
@@ -143,13 +140,13 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   };
 }
 
-interface PendingWritesParts extends Pick<WriteBackParts, 'journal' | 'forgetKept'> {
+interface PendingWritesDeps extends Pick<WriteBackDeps, 'journal' | 'forgetKept'> {
   readonly pending: PendingFiles;
   readonly sender: Sender;
   readonly turns: PathLocks;
 }
 
-function pendingWrites({ journal, forgetKept, pending, sender, turns }: PendingWritesParts): PendingWrites {
+function pendingWrites({ journal, forgetKept, pending, sender, turns }: PendingWritesDeps): PendingWrites {
   const find = (id: string): PendingFile | undefined => {
     for (const file of pending.all()) if (file.write.id === id) return file;
     return undefined;

@@ -6,7 +6,7 @@ import type { ByteRange } from '../../util/ranges.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import { placedIn } from '../cache/tree-cache.ts';
 import type { ContentReader } from '../content/content-reader.ts';
-import { FileError } from '../errors.ts';
+import { FileError, requireDownloadable } from '../errors.ts';
 import type { Deleted, History, Trash, Versions } from '../history.ts';
 import type { LocalFiles } from '../local-files.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
@@ -91,6 +91,7 @@ export class FileHistory implements History {
   }
 
   async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    requireDownloadable(file);
     if (file.sizeBytes > 0) yield* this.deps.content.read(file, range, signal);
   }
 

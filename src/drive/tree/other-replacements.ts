@@ -17,6 +17,12 @@ export interface OtherReplacement {
   readonly path: Path;
 }
 
+interface Running extends OtherReplacement {
+  /** Whether its gateway has told it. */
+  readonly isTold: boolean;
+  readonly end: () => void;
+}
+
 /** Replacements at or below a path that run during some work. */
 interface Watch {
   readonly path: Path;
@@ -28,7 +34,7 @@ interface Watch {
  * gateway shows the old one, and its calls for the path wait.
  */
 export class OtherReplacements {
-  readonly #running = new Map<string, OtherReplacement & { readonly end: () => void }>();
+  readonly #running = new Map<string, Running>();
   readonly #watches = new Set<Watch>();
 
   constructor(private readonly deps: OtherReplacementsDeps) {}
@@ -37,8 +43,24 @@ export class OtherReplacements {
     return [...this.#running.keys()];
   }
 
+  /**
+   * Begins one that its gateway has told. All gateways let those of a path wait for each other in the order in which they are
+   * told, or two could wait for each other for ever.
+   */
   begin(id: string, path: Path): void {
-    if (this.#running.has(id)) return;
+    const known = this.#running.get(id);
+    if (known?.isTold) return;
+    this.#start({ id, path, isTold: true });
+    known?.end();
+  }
+
+  /** Begins one that is noted, unless it has begun. Its gateway may be about to tell it. */
+  expect(id: string, path: Path): void {
+    if (!this.#running.has(id)) this.#start({ id, path, isTold: false });
+  }
+
+  #start(one: Omit<Running, 'end'>): void {
+    const { id, path } = one;
     const { metadata, callLocks } = this.deps;
     const unshield = metadata.shield(path);
     const { promise, resolve } = withResolver();
@@ -48,7 +70,7 @@ export class OtherReplacements {
       resolve();
       unshield();
     };
-    this.#running.set(id, { id, path, end });
+    this.#running.set(id, { ...one, end });
     for (const watch of this.#watches) if (isWithin(path, watch.path)) watch.met.push({ id, path });
   }
 

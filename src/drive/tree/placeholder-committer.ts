@@ -5,12 +5,14 @@ import type { DriveState } from '../../state/state.ts';
 import type { Log } from '../../util/log.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import { FileError } from '../errors.ts';
+import type { FileIds } from '../file-ids.ts';
 import type { FileEntry } from '../files.ts';
 import type { PathLocks } from '../path-locks.ts';
 
 interface PlaceholderCommitterDeps {
   readonly remote: Pick<Remote, 'stat' | 'write'>;
   readonly state: Pick<DriveState, 'placeholders' | 'properties'>;
+  readonly ids: FileIds;
   readonly metadata: MetadataCache;
   readonly locks: PathLocks;
   readonly log: Log;
@@ -38,7 +40,7 @@ export class PlaceholderCommitter {
     try {
       const mode = { if: 'absent' } as const;
       entry = await remote.write(path, nothing(), { mode, sizeBytes: 0, modifiedMs, aroundCommit });
-      await this.#handOver(placeholder, entry);
+      await this.deps.ids.rename(placeholder.id, entry.id);
     } catch (error) {
       if (!(await this.#isStillThere(placeholder))) return false;
       if (isApiFailure(error, 'malformed-path', 'disallowed-name'))
@@ -60,15 +62,11 @@ export class PlaceholderCommitter {
    * that were acknowledged for the placeholder, unless it has properties of its own.
    */
   async #adoptFound(placeholder: Placeholder): Promise<void> {
-    const { remote, state } = this.deps;
+    const { remote, state, ids } = this.deps;
     const found = await remote.stat(placeholder.path);
     const isBare = found?.kind === 'file' && (await state.properties.of([found.id])).size === 0;
-    if (isBare) await this.#handOver(placeholder, found);
+    if (isBare) await ids.rename(placeholder.id, found.id);
     else await state.properties.forget([placeholder.id]);
-  }
-
-  async #handOver(placeholder: Placeholder, entry: FileEntry): Promise<void> {
-    await this.deps.state.properties.rename(placeholder.id, entry.id);
   }
 }
 

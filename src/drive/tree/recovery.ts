@@ -90,7 +90,7 @@ export class Recovery {
       if (gateways.inherits(owner)) {
         this.add({ replacement, isNoted: true, isMissing: true, isPlaced: () => false });
         others.end(id);
-      } else if (owner === undefined || owner !== gateways.own) others.begin(id, path);
+      } else if (owner === undefined || owner !== gateways.own) others.expect(id, path);
     }
     // The end of one that has just begun here may have been told before it began.
     const begun = others.ids.filter((id) => !before.includes(id));

@@ -4,7 +4,7 @@ import { foldName, type Path, parentOf, ROOT } from '../../util/path.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { ContentReader } from '../content/content-reader.ts';
-import { FileError, fileErrorOf, replaced } from '../errors.ts';
+import { FileError, fileErrorOf, replaced, requireDownloadable } from '../errors.ts';
 import type { Entry, FileEntry, Files, FolderEntry, Listing } from '../files.ts';
 import type { History } from '../history.ts';
 import { type LocalFiles, localEntry } from '../local-files.ts';
@@ -285,6 +285,7 @@ export class Reader {
   }
 
   async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    requireDownloadable(file);
     // Also placeholders, which the service does not have.
     if (file.sizeBytes === 0) return;
     const { localFiles, content } = this.deps;

@@ -1,12 +1,12 @@
 import { isApiFailure } from '../../api/errors.ts';
 import type { AroundCommit, Remote } from '../../api/remote.ts';
 import type { Placeholder } from '../../state/placeholders.ts';
-import type { DriveState } from '../../state/state.ts';
 import type { Clock } from '../../util/clock.ts';
 import { join, nameOf, type Path, ROOT } from '../../util/path.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
 import { placedIn } from '../cache/tree-cache.ts';
 import { FileError } from '../errors.ts';
+import type { FileIds } from '../file-ids.ts';
 import type { Entry, FileEntry, FolderEntry, WriteOptions, Written } from '../files.ts';
 import { type LocalFiles, modeAllows } from '../local-files.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
@@ -18,7 +18,7 @@ import type { Reader } from './tree.ts';
 
 interface WriterDeps {
   readonly remote: Pick<Remote, 'createFolder' | 'write'>;
-  readonly state: Pick<DriveState, 'properties'>;
+  readonly ids: FileIds;
   readonly metadata: MetadataCache;
   readonly localFiles: LocalFiles;
   readonly placeholders: Placeholders;
@@ -29,6 +29,8 @@ interface WriterDeps {
   readonly clock: Clock;
   /** How long a placeholder waits for its body, in ms. */
   readonly placeholderMs: number;
+  /** Applies what other gateways have changed; `undefined` without others. */
+  readonly catchUp: (() => Promise<void>) | undefined;
 }
 
 /** Writes files, creates folders and sets modification times. */
@@ -155,7 +157,7 @@ export class Writer {
       }
       // A write that named the placeholder's revision must not replace anything else.
       const mode = options.mode.if === 'rev' ? ({ if: 'absent' } as const) : options.mode;
-      const becomes = (entry: FileEntry) => this.#becomes(placeholder, entry);
+      const becomes = ({ id }: FileEntry) => this.deps.ids.rename(placeholder.id, id);
       const written = await this.#store(parent, path, peeked.body, { ...options, mode }, signal, becomes);
       await placeholders.forget(placeholder);
       return { entry: written.entry, created: false };
@@ -164,11 +166,14 @@ export class Writer {
 
   /**
    * Runs `work`, which creates or replaces the entry at `path`, while nothing is moved or removed there. Looks up the
-   * folder again first, because it may have been removed while a body arrived. Throws `parent-missing`.
+   * folder again first, because it may have been removed while a body arrived, here or at another gateway: the service would
+   * make it again. Throws `parent-missing`.
    */
   #whileParentIsThere<T>(path: Path, work: () => Promise<T>): Promise<T> {
-    return this.deps.locks.shared([path], async () => {
-      await this.deps.reader.parentOf(path);
+    const { locks, catchUp, reader } = this.deps;
+    return locks.shared([path], async () => {
+      await catchUp?.();
+      await reader.parentOf(path);
       return work();
     });
   }
@@ -252,10 +257,6 @@ export class Writer {
     // Nobody has set the time of a new file.
     if (before?.id !== entry.id) return entry;
     return (await times.applyTo([entry]))[0] ?? entry;
-  }
-
-  async #becomes(placeholder: Placeholder, entry: Entry): Promise<void> {
-    await this.deps.state.properties.rename(placeholder.id, entry.id);
   }
 }
 

@@ -17,6 +17,8 @@ export interface DriveView {
   readonly state: RequestState;
   readonly catchUp: (() => Promise<void>) | undefined;
   readonly isReadOnly: ((path: Path) => boolean) | undefined;
+  /** Releases the drives, which would keep the view as long as they last. It can still be used, but remembers less. */
+  unfollow(): void;
 }
 
 /**
@@ -38,6 +40,9 @@ export function createDriveView(mounted: readonly Mount[]): DriveView {
     state: viewState(mounts),
     catchUp: catchUpOf(mounts),
     isReadOnly: mounts.all.some(({ hasReadOnly }) => hasReadOnly) ? isReadOnly : undefined,
+    unfollow() {
+      for (const mount of mounts.all) mount.unfollow();
+    },
   };
 }
 

@@ -33,6 +33,11 @@ export class HistoryFolders {
     this.files = overlaid<Files>(drive.files, this.#reading(drive.files));
   }
 
+  /** Follows the drive no longer. From then on nothing is remembered. */
+  unfollow(): void {
+    this.#past.unfollow();
+  }
+
   /** Whether `path` is one of the two folders or lies in one. */
   owns(path: Path): boolean {
     return this.#past.owns(path);

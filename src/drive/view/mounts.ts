@@ -74,7 +74,9 @@ export class MountedRoot {
   readonly #originals = new WeakMap<FileEntry, FileEntry>();
   readonly #listings = new WeakMap<Listing, Listing>();
   #isReady: boolean;
-  /** Number of changes at the root and above it. */
+  /** Present while changes at the root, and above it, end `#isReady`. */
+  #unfollow: (() => void) | undefined;
+  /** Number of these changes. */
   #changes = 0;
 
   constructor({ drive, at, root, isReadOnly, rules, quota }: Mount) {
@@ -90,7 +92,7 @@ export class MountedRoot {
     this.#isReady = root === ROOT || isReadOnly;
     if (this.#isReady) return;
     // Another user may move or remove the root, or a folder above it.
-    drive.changes.follow((change) => {
+    this.#unfollow = drive.changes.follow((change) => {
       if (change.kind !== 'entry' || !isWithin(root, change.path)) return;
       this.#changes += 1;
       this.#isReady = false;
@@ -170,6 +172,14 @@ export class MountedRoot {
     return this.#isReady;
   }
 
+  /** Follows the drive no longer. From then on each use asks whether the root folder is there. */
+  unfollow(): void {
+    if (!this.#unfollow) return;
+    this.#unfollow();
+    this.#unfollow = undefined;
+    this.#isReady = false;
+  }
+
   /** Makes the root folder if it is not there, or not any more. A failure is left to the request, which meets it too. */
   async ready(): Promise<void> {
     if (this.#isReady) return;
@@ -178,7 +188,7 @@ export class MountedRoot {
       const names = namesOf(this.#root);
       for (let depth = 1; depth <= names.length; depth++)
         await this.#makeFolder(pathOf(names.slice(0, depth)));
-      this.#isReady = changes === this.#changes;
+      this.#isReady = this.#unfollow !== undefined && changes === this.#changes;
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
     }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
-import { createLru } from '../../util/lru.ts';
+import { splitName } from '../../util/file-name.ts';
 import {
   foldName,
   isWithin,
@@ -11,12 +11,11 @@ import {
   ROOT,
   relocate,
 } from '../../util/path.ts';
-import { SingleFlight } from '../../util/single-flight.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, FolderEntry, Listing } from '../files.ts';
 import type { Deleted, Trash } from '../history.ts';
 import type { ViewedDrive } from './mounts.ts';
-import { TrashCache } from './trash-cache.ts';
+import { PastCache } from './past-cache.ts';
 
 /** The folder that has the older versions of each file of the drive. */
 export const VERSIONS = join(ROOT, '.versions');
@@ -27,8 +26,14 @@ export const TRASH = join(ROOT, '.trash');
 /** Maximum number of files whose versions are remembered. */
 const VERSION_LISTS_MAX = 1_000;
 
-/** Longest extension that the name of a version has too, in characters. */
-const EXTENSION_MAX = 20;
+/**
+ * The folders whose deleted files are remembered. Their time is limited because the service does not tell when it forgets
+ * deleted files, nor anything while the change feed is down.
+ */
+const TRASH_KEPT = { pathsMax: 500, keptMs: 60_000 };
+
+/** Maximum length of an extension that the name of a version keeps, with its dot, in UTF-16 units. */
+const EXTENSION_LENGTH_MAX = 20;
 
 /** Something that the folders of former versions and deleted files show. */
 export type Past =
@@ -50,13 +55,12 @@ interface PastListing extends Listing {
 
 /**
  * The tree below `/.versions` and `/.trash`. Both mirror the folders of the drive, which it knows without a call. It asks the
- * service for the versions of a file once for each revision of the file, and for what was deleted from a folder once until
- * something in that folder changes.
+ * service for the versions of a file once until the file changes, and for what was deleted from a folder once until something
+ * in that folder changes.
  */
 export class PastTree {
-  readonly #versions = createLru<PastListing>(VERSION_LISTS_MAX);
-  readonly #flights = new SingleFlight<string, PastListing>();
-  readonly #trash: TrashCache;
+  readonly #versions: PastCache<PastListing>;
+  readonly #trash: PastCache<Trash>;
   /** The same listing is shown as the same object, so that answers made of it last. */
   readonly #mirrors = new WeakMap<Listing, PastListing>();
   readonly #trashListings = new WeakMap<
@@ -68,7 +72,14 @@ export class PastTree {
     private readonly drive: Pick<ViewedDrive, 'files' | 'history' | 'changes'>,
     clock: Clock,
   ) {
-    this.#trash = new TrashCache(drive, clock);
+    this.#versions = new PastCache(drive.changes, clock, { pathsMax: VERSION_LISTS_MAX });
+    this.#trash = new PastCache(drive.changes, clock, TRASH_KEPT);
+  }
+
+  /** Follows the drive no longer. From then on nothing is remembered. */
+  unfollow(): void {
+    this.#versions.unfollow();
+    this.#trash.unfollow();
   }
 
   /** Whether `path` is one of the two folders or lies in one. */
@@ -118,15 +129,7 @@ export class PastTree {
   async #versionsIn(original: Path, signal: AbortSignal | undefined): Promise<PastListing | undefined> {
     const file = await this.drive.files.stat(original, signal);
     if (file?.kind !== 'file') return undefined;
-    const key = `${file.path} ${file.rev}`;
-    const known = this.#versions.get(key);
-    if (known) return known;
-    const load = async (stop: AbortSignal): Promise<PastListing> => {
-      const listing = await this.#loadVersions(file, stop);
-      this.#versions.set(key, listing);
-      return listing;
-    };
-    return this.#flights.run(key, load, signal);
+    return this.#versions.of(file.path, (stop) => this.#loadVersions(file, stop), signal, file.rev);
   }
 
   async #loadVersions(file: FileEntry, signal: AbortSignal): Promise<PastListing> {
@@ -148,7 +151,7 @@ export class PastTree {
   /** Returns what was deleted from a folder, which may be deleted too; `undefined` where none was. */
   async #deletedFrom(folder: Path, signal: AbortSignal | undefined): Promise<readonly Past[] | undefined> {
     try {
-      return (await this.#trash.deletedFrom(folder, signal)).items.map((item) => deletedOf(item));
+      return (await this.#trashOf(folder, signal)).items.map((item) => deletedOf(item));
     } catch (error) {
       if (error instanceof FileError && (error.fault === 'not-found' || error.fault === 'not-a-folder'))
         return undefined;
@@ -156,12 +159,17 @@ export class PastTree {
     }
   }
 
+  /** Throws `not-found`, `not-a-folder`. */
+  #trashOf(folder: Path, signal: AbortSignal | undefined): Promise<Trash> {
+    return this.#trash.of(folder, (stop) => this.drive.history.trash(folder, stop), signal);
+  }
+
   /** Lists what was deleted from a folder, and the folders that are still in it. */
   async #deletedIn(folder: FolderEntry, original: Path, signal: AbortSignal | undefined): Promise<Listing> {
     const isThere = (await this.drive.files.stat(original, signal)) !== undefined;
     const [listing, deleted] = await Promise.all([
       isThere ? this.drive.files.list(original, signal) : undefined,
-      this.#trash.deletedFrom(original, signal),
+      this.#trashOf(original, signal),
     ]);
     const known = this.#trashListings.get(deleted);
     if (known && known.of === listing) return known.shown;
@@ -196,14 +204,10 @@ export function folderAt(path: Path, modifiedMs?: number): FolderEntry {
 /** Returns a version of `current`, with a name that sorts by time and has the extension of the file. */
 function versionIn(folder: FolderEntry, current: FileEntry, file: FileEntry): Past {
   const time = new Date(file.committedMs).toISOString().slice(0, 19).replaceAll(':', '-');
-  const name = `${time}Z-${file.rev}${extensionOf(current.name)}`;
+  const { extension } = splitName(current.name, EXTENSION_LENGTH_MAX);
+  const name = `${time}Z-${file.rev}${extension}`;
   const entry = { ...file, id: `version ${file.rev}`, path: join(folder.path, name), name };
   return { kind: 'version', entry, path: current.path, file };
-}
-
-function extensionOf(name: string): string {
-  const dot = name.lastIndexOf('.');
-  return dot > 0 && name.length - dot <= EXTENSION_MAX ? name.slice(dot) : '';
 }
 
 function deletedOf({ path, file, deletedMs }: Deleted): Past {

@@ -16,7 +16,7 @@ const SHOWN_MS = 2_000;
 export class Quota implements DriveLimit {
   constructor(
     private readonly size: FolderSize,
-    private readonly maxBytes: number,
+    private readonly bytesMax: number,
     private readonly clock: Clock,
   ) {}
 
@@ -107,7 +107,7 @@ export class Quota implements DriveLimit {
   /** Counts further bytes of a change. Throws `over-quota` if they do not fit. */
   async #admit(growth: Growth, moreBytes: number, signal: AbortSignal | undefined): Promise<void> {
     const { size } = this;
-    const freeBytes = (usedBytes: number) => this.maxBytes - usedBytes - size.growingBytes;
+    const freeBytes = (usedBytes: number) => this.bytesMax - usedBytes - size.growingBytes;
     let usedBytes = await size.current(signal);
     // While the service is unavailable after a start, the size is unknown and nothing is refused.
     if (usedBytes !== undefined && moreBytes > freeBytes(usedBytes)) {
@@ -115,7 +115,7 @@ export class Quota implements DriveLimit {
       if (moreBytes > freeBytes(usedBytes))
         throw new FileError(
           'over-quota',
-          `the quota of ${sizeText(this.maxBytes)} is used up: there is no room for ${growth.path}, ` +
+          `the quota of ${sizeText(this.bytesMax)} is used up: there is no room for ${growth.path}, ` +
             `because ${sizeText(Math.max(0, freeBytes(usedBytes)))} are free; delete something first`,
         );
     }
@@ -135,7 +135,7 @@ export class Quota implements DriveLimit {
       waitAtMost(this.clock, SHOWN_MS, size.current(), () => size.lastBytes),
     ]);
     if (usedBytes === undefined) return undefined;
-    const leftBytes = Math.max(0, this.maxBytes - usedBytes - size.growingBytes);
+    const leftBytes = Math.max(0, this.bytesMax - usedBytes - size.growingBytes);
     return { usedBytes, availableBytes: Math.min(leftBytes, ofAccount?.availableBytes ?? leftBytes) };
   }
 }

@@ -40,6 +40,13 @@ export function inRoot(account: Account): Account {
   return { ...account, namespace: account.team?.namespace ?? account.namespace };
 }
 
+/** Returns a path of the account's root as a path of the account; `undefined` if the account's paths do not reach it. */
+export function pathFromRoot({ namespace, team }: Account, pathLower: string): string | undefined {
+  if (namespace !== team?.homeNamespace) return pathLower;
+  const home = foldName(team.homePath);
+  return pathLower.startsWith(`${home}/`) ? pathLower.slice(home.length) : undefined;
+}
+
 export type NewAccount = Omit<Account, 'id' | 'namespace' | 'team'>;
 
 /** The changeable fields of an account. */
@@ -66,6 +73,8 @@ export interface Accounts {
     team?: string,
   ): Promise<Account>;
   change(id: string, change: AccountChange): Promise<void>;
+  /** Gives an account that has no password one. Returns whether it had none. */
+  addPassword(id: string, passwordHash: Uint8Array): Promise<boolean>;
   /** Removes an account with its consents and links. The service's housekeeping deletes the files later. */
   remove(id: string): Promise<void>;
   /** Returns the homes of removed accounts whose files may still exist. */

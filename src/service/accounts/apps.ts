@@ -48,7 +48,7 @@ export function newAppKey(): string {
 }
 
 /** Maximum length of a redirect URI. */
-const URI_MAX_CHARACTERS = 2000;
+const URI_CHARACTERS_MAX = 2000;
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
@@ -60,7 +60,7 @@ const PRIVATE_SCHEME = /^[a-z][a-z0-9+]*[.-][a-z0-9+.-]*:$/;
  * https, the user's own machine, and programs with a scheme of their own.
  */
 export function redirectUriProblem(uri: string): string | undefined {
-  if (uri.length > URI_MAX_CHARACTERS) return `is longer than ${URI_MAX_CHARACTERS} characters`;
+  if (uri.length > URI_CHARACTERS_MAX) return `is longer than ${URI_CHARACTERS_MAX} characters`;
   // The address becomes a header value unchanged.
   if (!/^[!-~]+$/.test(uri) || !URL.canParse(uri)) return 'is not an absolute URL';
   if (uri.includes('#')) return 'has a fragment (#…), to which codes cannot be sent';

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { HttpRequest } from '../../util/http-messages.ts';
 import { BadCall, failure, unauthorized } from '../api/failures.ts';
 import type { ApiCaller, Route, RouteAuth } from '../api/route.ts';
 import type { ServiceDeps } from '../deps.ts';
@@ -13,7 +13,7 @@ const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
  * authorization and `ApiRefusal` (401) for one that is not valid here.
  */
 export async function authorize(
-  request: IncomingMessage,
+  request: HttpRequest,
   query: URLSearchParams,
   route: Route,
   deps: ServiceDeps,
@@ -37,7 +37,7 @@ interface Given {
   readonly credentials: string;
 }
 
-function authorizationIn(request: IncomingMessage, query: URLSearchParams): Given | undefined {
+function authorizationIn(request: HttpRequest, query: URLSearchParams): Given | undefined {
   const header = request.headers.authorization;
   const value = header ?? query.get('authorization');
   if (value === null) return undefined;
@@ -59,7 +59,7 @@ function wrongScheme({ place, scheme }: Given, auth: RouteAuth): BadCall {
 }
 
 async function userOf(
-  request: IncomingMessage,
+  request: HttpRequest,
   given: Given,
   route: Route,
   deps: ServiceDeps,
@@ -105,7 +105,7 @@ function checkAppScope(scopes: readonly Scope[], { scope }: Route): void {
 }
 
 /** Refuses headers that select a team member: this service has no teams. */
-function refuseTeamHeaders(request: IncomingMessage): void {
+function refuseTeamHeaders(request: HttpRequest): void {
   if (request.headers['dropbox-api-select-user'] !== undefined)
     throw unauthorized(failure('invalid_select_user'));
   if (request.headers['dropbox-api-select-admin'] !== undefined)

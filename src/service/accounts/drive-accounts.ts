@@ -30,7 +30,7 @@ interface KeptDrive {
 const FILE_NAME = 'drives.json';
 
 /** Facts that decide which account a drive has. */
-export interface AssignmentNeeds {
+export interface AssignmentDeps {
   /** Address of each drive's account, from earlier starts. */
   readonly kept: ReadonlyMap<string, string>;
   /** Whether the default account never had files. */
@@ -46,27 +46,27 @@ export interface AssignmentNeeds {
  */
 export async function assignAccounts(
   drives: readonly EmbeddedDrive[],
-  needs: AssignmentNeeds,
+  deps: AssignmentDeps,
 ): Promise<ReadonlyMap<string, string>> {
   const assigned = new Map<string, string>();
   for (const { name, account } of drives) {
-    const email = account ?? needs.kept.get(name);
+    const email = account ?? deps.kept.get(name);
     if (email !== undefined) assigned.set(name, email);
   }
   const added = drives.filter(({ name }) => !assigned.has(name)).map(({ name }) => name);
-  for (const name of added) assigned.set(name, await accountOfNewDrive(name, { ...needs, drives, assigned }));
+  for (const name of added) assigned.set(name, await accountOfNewDrive(name, { ...deps, drives, assigned }));
   refuseUnasked(drives, assigned);
   return assigned;
 }
 
-interface NewDriveNeeds extends AssignmentNeeds {
+interface NewDriveDeps extends AssignmentDeps {
   readonly drives: readonly EmbeddedDrive[];
   /** Accounts of the existing drives, and of the new ones assigned so far. */
   readonly assigned: ReadonlyMap<string, string>;
 }
 
-async function accountOfNewDrive(name: string, needs: NewDriveNeeds): Promise<string> {
-  const { drives, assigned, kept, isDefaultEmpty, dataDirectory } = needs;
+async function accountOfNewDrive(name: string, deps: NewDriveDeps): Promise<string> {
+  const { drives, assigned, kept, isDefaultEmpty, dataDirectory } = deps;
   const own = `${name}@drives.davgate.invalid`;
   const holder = [...kept].find(([, email]) => email === DEFAULT_EMAIL)?.[0];
   if (drives.length === 1) {
@@ -102,7 +102,7 @@ function refuseUnasked(drives: readonly EmbeddedDrive[], assigned: ReadonlyMap<s
 export type DrivePurpose = 'serve' | 'test';
 
 /** Operations of the service that the gateway's drives need. */
-export interface DriveAccountNeeds {
+export interface DriveAccountDeps {
   readonly purpose: DrivePurpose;
   readonly directory: Directory;
   /** Credentials of the default account and app; the tokens are for that app. */
@@ -121,35 +121,35 @@ export interface DriveAccountNeeds {
  */
 export async function provisionDrives(
   drives: readonly EmbeddedDrive[],
-  needs: DriveAccountNeeds,
+  deps: DriveAccountDeps,
 ): Promise<ReadonlyMap<string, string>> {
-  const file = join(needs.dataDirectory, FILE_NAME);
+  const file = join(deps.dataDirectory, FILE_NAME);
   const before = readKept(file);
-  const defaultAccount = await needs.directory.accounts.withEmail(DEFAULT_EMAIL);
+  const defaultAccount = await deps.directory.accounts.withEmail(DEFAULT_EMAIL);
   const assigned = await assignAccounts(drives, {
     kept: new Map([...before].map(([name, { email }]) => [name, email])),
-    isDefaultEmpty: async () => !defaultAccount || (await needs.isEmpty(defaultAccount)),
-    dataDirectory: needs.dataDirectory,
+    isDefaultEmpty: async () => !defaultAccount || (await deps.isEmpty(defaultAccount)),
+    dataDirectory: deps.dataDirectory,
   });
   const tokens = new Map<string, string>();
   const kept = new Map(before);
   for (const drive of drives) {
     const { name, root } = drive;
-    const account = await accountWith(drive, assigned.get(name) ?? '', needs);
-    if (root !== '' && needs.purpose === 'serve') await needs.makeFolder(account, root);
-    const token = await tokenFor(account, before.get(name), needs);
+    const account = await accountWith(drive, assigned.get(name) ?? '', deps);
+    if (root !== '' && deps.purpose === 'serve') await deps.makeFolder(account, root);
+    const token = await tokenFor(account, before.get(name), deps);
     tokens.set(name, token);
     kept.set(name, { email: account.email, token });
   }
   const text = textOf(kept);
-  if (needs.purpose === 'serve' && text !== textOf(before)) await writeSecret(file, text);
+  if (deps.purpose === 'serve' && text !== textOf(before)) await writeSecret(file, text);
   return tokens;
 }
 
 async function accountWith(
   { name, account }: EmbeddedDrive,
   email: string,
-  { directory: { accounts }, dataDirectory, purpose }: DriveAccountNeeds,
+  { directory: { accounts }, dataDirectory, purpose }: DriveAccountDeps,
 ): Promise<Account> {
   const found = await accounts.withEmail(email);
   if (found) return found;
@@ -165,7 +165,7 @@ async function accountWith(
 async function tokenFor(
   { id: accountId, email }: Account,
   kept: KeptDrive | undefined,
-  { directory: { tokens }, credentials, nowMs }: DriveAccountNeeds,
+  { directory: { tokens }, credentials, nowMs }: DriveAccountDeps,
 ): Promise<string> {
   if (email === DEFAULT_EMAIL) return credentials.token;
   const isGood = kept !== undefined && (await tokens.bearer(nowMs, kept.token))?.account.id === accountId;

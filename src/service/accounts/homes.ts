@@ -7,12 +7,9 @@ import type { Account, Accounts } from './accounts.ts';
  * may create and change accounts while a service runs, and only the service writes to the storage.
  */
 export function homesIn(storage: Storage): (account: Account) => Promise<Account> {
-  const limits = new Map<string, number>();
   return async (account) => {
     const { namespace, limitBytes } = account;
-    if (limitBytes === undefined || limits.get(namespace) === limitBytes) return account;
-    await storage.createNamespace(namespace, limitBytes);
-    limits.set(namespace, limitBytes);
+    if (limitBytes !== undefined) await storage.createNamespace(namespace, limitBytes);
     return account;
   };
 }

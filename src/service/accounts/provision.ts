@@ -37,8 +37,13 @@ const DEFAULT_APP: NewApp = { name: 'davgate', status: 'production', scopes: SCO
 /** Quota of 2 TiB; `get_space_usage` reports less when the disk has less. */
 const DEFAULT_LIMIT_BYTES = 2 * 1024 ** 4;
 
-/** File with secrets in clear text, which the gateway needs to log in. Readable by its owner only. */
-const FILE_NAME = 'credentials.json';
+/**
+ * Returns the path of the file with the default account's credentials in clear text, which the gateway needs to log in.
+ * Readable by its owner only.
+ */
+export function credentialsFileIn(dataDirectory: string): string {
+  return join(dataDirectory, 'credentials.json');
+}
 
 /**
  * Returns the default account's credentials: those of the last start while they are valid, otherwise new ones. They are
@@ -50,7 +55,7 @@ export async function provision(
   dataDirectory: string,
 ): Promise<Credentials> {
   const { accounts } = directory;
-  const file = join(dataDirectory, FILE_NAME);
+  const file = credentialsFileIn(dataDirectory);
   const kept = readCredentials(file);
   const account = (await accounts.withEmail(DEFAULT_ACCOUNT.email)) ?? (await addDefaultAccount(accounts));
   const password = await passwordOf(account, kept?.password);
@@ -59,13 +64,19 @@ export async function provision(
     ...(password !== undefined && { password }),
     ...(await tokensFor(directory, clock.now(), account, kept)),
   };
-  if (JSON.stringify(kept) !== JSON.stringify(credentials))
-    await writeSecret(file, `${JSON.stringify(credentials, undefined, 2)}\n`);
+  if (JSON.stringify(kept) !== JSON.stringify(credentials)) await write(file, credentials);
+  if (password === undefined || account.passwordHash) return credentials;
   // Set after the file was written: otherwise a crash could leave a password that is known only by its hash. The file has
   // the password in clear text, so a slow hash would protect nothing and only delay each start.
-  if (password !== undefined && !account.passwordHash)
-    await accounts.change(account.id, { passwordHash: hashOfSecret(password) });
-  return credentials;
+  if (await accounts.addPassword(account.id, hashOfSecret(password))) return credentials;
+  // Another process that starts at the same time was first, and only its file has the password.
+  const { password: _, ...others } = credentials;
+  await write(file, others);
+  return others;
+}
+
+async function write(file: string, credentials: Credentials): Promise<void> {
+  await writeSecret(file, `${JSON.stringify(credentials, undefined, 2)}\n`);
 }
 
 /** Another process may add it at the same time. */

@@ -58,7 +58,7 @@ export interface NamedGrant extends Grant {
 }
 
 /** Minimum length of a chosen password. The sign-in page allows ten guesses a minute. */
-const PASSWORD_MIN_CHARACTERS = 8;
+const PASSWORD_CHARACTERS_MIN = 8;
 
 /**
  * The operations of an administrator on accounts, apps and tokens. They work beside a running service, which notices
@@ -250,9 +250,9 @@ export class Administration {
 
 function passwordOf({ text }: PasswordChoice): { readonly text: string; readonly isNew: boolean } {
   if (text === undefined) return { text: newPassword(), isNew: true };
-  if (text.length < PASSWORD_MIN_CHARACTERS)
+  if (text.length < PASSWORD_CHARACTERS_MIN)
     throw new AdminError(
-      `the password is too short; it must have at least ${PASSWORD_MIN_CHARACTERS} characters`,
+      `the password is too short; it must have at least ${PASSWORD_CHARACTERS_MIN} characters`,
     );
   return { text, isNew: false };
 }

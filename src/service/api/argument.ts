@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http';
 import type { Exchange } from '../../http/exchange.ts';
+import type { HttpRequest } from '../../util/http-messages.ts';
+import { readBody } from '../../util/whole-body.ts';
 import { type Incoming, StorageError } from '../storage/storage.ts';
 import { BadCall } from './failures.ts';
 import type { Route } from './route.ts';
@@ -12,13 +13,13 @@ export interface Given {
 }
 
 /** Maximum size of an RPC body. Batches of 10,000 paths need about 8 MiB. */
-const RPC_BODY_MAX_BYTES = 16 * 1024 * 1024;
+const RPC_BODY_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
  * Maximum size of an RPC body without authorization, because anybody could make us keep many of them in memory. The
  * longest cursor takes about 260 KB.
  */
-const OPEN_BODY_MAX_BYTES = 512 * 1024;
+const OPEN_BODY_BYTES_MAX = 512 * 1024;
 
 const CORS_HACK = 'text/plain; charset=dropbox-cors-hack';
 const RPC_TYPES = ['application/json', 'application/json; charset=utf-8', CORS_HACK];
@@ -32,14 +33,16 @@ const DOWNLOAD_REFUSED =
  * body, and then without a content type. Throws `BadCall`.
  */
 export async function rpcArgument(
-  request: IncomingMessage,
+  request: HttpRequest,
   body: AsyncIterable<Uint8Array>,
   { void: isVoid, auth }: Pick<Route, 'void' | 'auth'>,
 ): Promise<Given> {
   const type = request.headers['content-type'] ?? '';
   if (type !== '' || !isVoid) checkType(type, RPC_TYPES);
-  const bytes = await wholeBody(body, auth === 'none' ? OPEN_BODY_MAX_BYTES : RPC_BODY_MAX_BYTES);
   const place = 'request body';
+  const bytesMax = auth === 'none' ? OPEN_BODY_BYTES_MAX : RPC_BODY_BYTES_MAX;
+  const bytes = await readBody(body, bytesMax);
+  if (!bytes) throw new BadCall(`${place}: must be at most ${bytesMax} bytes`);
   if (isVoid && bytes.length === 0) return { place, value: {} };
   checkType(type, RPC_TYPES);
   const value = within(place, () => decodeJson(bytes));
@@ -48,7 +51,7 @@ export async function rpcArgument(
 
 /** Returns the argument of an upload- or download-style function, from a header or the URL's `arg`. */
 export function headerArgument(
-  request: IncomingMessage,
+  request: HttpRequest,
   query: URLSearchParams,
   style: 'upload' | 'download',
 ): Given {
@@ -100,17 +103,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-async function wholeBody(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of body) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > maxBytes) throw new BadCall(`request body: must be at most ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
 function checkType(type: string, expected: readonly string[]): void {
   const given = normalType(type);
   if (!expected.some((one) => normalType(one) === given)) throw wrongType(type, expected);
@@ -130,17 +122,17 @@ function wrongType(type: string, expected: readonly string[]): BadCall {
 }
 
 /** Maximum size of one call's body. */
-const UPLOAD_MAX_BYTES = 150 * 1024 * 1024;
+const UPLOAD_BYTES_MAX = 150 * 1024 * 1024;
 
 /** Returns the body for the store. A body whose announced length is too large is refused before it is read. */
 export function uploadBody(exchange: Exchange, contentHash: string | undefined): Incoming {
-  if (Number(exchange.request.headers['content-length'] ?? 0) > UPLOAD_MAX_BYTES)
+  if (Number(exchange.request.headers['content-length'] ?? 0) > UPLOAD_BYTES_MAX)
     throw new StorageError({ kind: 'body', tag: 'payload_too_large' });
   if (exchange.request.headers['content-encoding'] !== undefined)
     throw new BadCall('HTTP header "Content-Encoding" is not supported; send the bytes as they are.');
   return {
     bytes: exchange.body(),
-    maxBytes: UPLOAD_MAX_BYTES,
+    bytesMax: UPLOAD_BYTES_MAX,
     ...(contentHash !== undefined && { contentHash }),
   };
 }

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import type { Answer, Exchange } from '../../http/exchange.ts';
+import type { HttpRequest } from '../../util/http-messages.ts';
 import { inRoot } from '../accounts/accounts.ts';
 import { authorize } from '../accounts/authorization.ts';
 import { withFirstChunk } from '../content/file-content.ts';
@@ -109,7 +109,7 @@ const pathRoot = union({ home: null, root: string(), namespace_id: string() });
  * Returns the caller with its paths where `Dropbox-API-Path-Root` lets them begin: in the account's home or its root, which
  * differ in a team. Throws 422 for any other namespace.
  */
-function atPathRoot(request: IncomingMessage, caller: ApiCaller): ApiCaller {
+function atPathRoot(request: HttpRequest, caller: ApiCaller): ApiCaller {
   const header = request.headers['dropbox-api-path-root'];
   if (header === undefined) return caller;
   const { account, owner } = caller;

@@ -1,16 +1,11 @@
 import type { Exchange } from '../../http/exchange.ts';
+import { readBody } from '../../util/whole-body.ts';
 import type { ServiceDeps } from '../deps.ts';
 
-/** Returns the fields of a form in a request's body; `undefined` if it is longer than `maxBytes`. */
-export async function formOf(exchange: Exchange, maxBytes: number): Promise<URLSearchParams | undefined> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of exchange.body()) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > maxBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString('utf8'));
+/** Returns the fields of a form in a request's body; `undefined` if it is longer than `bytesMax`. */
+export async function formOf(exchange: Exchange, bytesMax: number): Promise<URLSearchParams | undefined> {
+  const body = await readBody(exchange.body(), bytesMax);
+  return body && new URLSearchParams(body.toString());
 }
 
 /** Returns the values of all cookies with this name: a browser sends several when it has them for several paths. */
@@ -20,14 +15,15 @@ export function cookiesNamed({ request }: Exchange, name: string): readonly stri
 }
 
 /**
- * Returns the header for a session cookie that a browser sends only to the pages at `path`. Scripts cannot read it;
- * links from other sites carry it, but forms of other sites do not.
+ * Returns the header for a session cookie that a browser sends only to the pages at `path`, by default those in the folder
+ * of the page that sets it. Scripts cannot read it; links from other sites carry it, but forms of other sites do not.
  */
 export function setCookie(
   { isSecure }: Exchange,
   { webUrl }: ServiceDeps,
-  { name, value, path }: { readonly name: string; readonly value: string; readonly path: string },
+  { name, value, path }: { readonly name: string; readonly value: string; readonly path?: string },
 ): Readonly<Record<string, string>> {
   const secure = isSecure || webUrl().startsWith('https:') ? '; Secure' : '';
-  return { 'set-cookie': `${name}=${value}; Path=${path}; HttpOnly; SameSite=Lax${secure}` };
+  const place = path === undefined ? '' : `; Path=${path}`;
+  return { 'set-cookie': `${name}=${value}${place}; HttpOnly; SameSite=Lax${secure}` };
 }

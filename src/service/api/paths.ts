@@ -56,10 +56,10 @@ export function isUploadPath(path: string): boolean {
   return /^(?:\/.*|ns:[0-9]+(?:\/.*)?|id:.*)$/s.test(path);
 }
 
-const REV_MIN_CHARACTERS = 9;
+const REV_CHARACTERS_MIN = 9;
 
 export const rev: Schema<string> = string({
-  minLength: REV_MIN_CHARACTERS,
+  minLength: REV_CHARACTERS_MIN,
   pattern: { shown: '[0-9a-f]+', test: /^[0-9a-f]+$/ },
 });
 

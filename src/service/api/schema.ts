@@ -186,9 +186,9 @@ function kindOf(value: unknown): string {
 }
 
 /** Maximum length of a value quoted in an error message, in characters. */
-const QUOTED_MAX_CHARACTERS = 200;
+const QUOTED_CHARACTERS_MAX = 200;
 
 function quoted(text: string): string {
-  const shown = text.length > QUOTED_MAX_CHARACTERS ? `${text.slice(0, QUOTED_MAX_CHARACTERS)}…` : text;
+  const shown = text.length > QUOTED_CHARACTERS_MAX ? `${text.slice(0, QUOTED_CHARACTERS_MAX)}…` : text;
   return `'${shown.replaceAll(/\p{Cc}/gu, (control) => JSON.stringify(control).slice(1, -1))}'`;
 }

@@ -1,3 +1,4 @@
+import { joinPieces } from '../../util/whole-body.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { ReadableFile } from './file-content.ts';
 
@@ -8,17 +9,15 @@ export interface FileText {
   readonly isCut: boolean;
 }
 
-/** Returns the first `maxBytes` of a file as text; `undefined` for a binary file. */
+/** Returns the first `bytesMax` bytes of a file as text; `undefined` for a binary file. */
 export async function textOf(
   storage: Storage,
   { namespace, file }: ReadableFile,
-  maxBytes: number,
+  bytesMax: number,
 ): Promise<FileText | undefined> {
-  const isCut = file.sizeBytes > maxBytes;
-  const chunks: Uint8Array[] = [];
-  const range = isCut ? { start: 0, end: maxBytes } : undefined;
-  for await (const chunk of storage.read(namespace, file, range)) chunks.push(chunk);
-  const text = textIn(Buffer.concat(chunks), isCut);
+  const isCut = file.sizeBytes > bytesMax;
+  const range = isCut ? { start: 0, end: bytesMax } : undefined;
+  const text = textIn(await joinPieces(storage.read(namespace, file, range)), isCut);
   return text === undefined ? undefined : { text, isCut };
 }
 

@@ -3,10 +3,10 @@ import { type ZipEntry, zipBytes, zipSizeBytes } from '../../util/zip.ts';
 import type { Storage, Stored, StoredFile, StoredFolder } from '../storage/storage.ts';
 
 /** Limits as at the real service: archives have fewer bytes and entries than these, including the folder itself. */
-const ZIP_MAX_BYTES = 20_000_000_000;
-const ZIP_MAX_ENTRIES = 10_000;
+const ZIP_BYTES_MAX = 20_000_000_000;
+const ZIP_ENTRIES_MAX = 10_000;
 /** Each file has fewer bytes than this. */
-const ZIP_FILE_MAX_BYTES = 4_000_000_000;
+const ZIP_FILE_BYTES_MAX = 4_000_000_000;
 
 /** An archive of known length that is generated while it is sent. */
 export interface FolderZip {
@@ -26,12 +26,12 @@ export async function folderZip(
   address: string,
   nowMs: number,
 ): Promise<FolderZip | 'too_large' | 'too_many_files'> {
-  const all = await storage.listAll(namespace, address, ZIP_MAX_ENTRIES - 1);
+  const all = await storage.listAll(namespace, address, ZIP_ENTRIES_MAX - 1);
   if (!all) return 'too_many_files';
   const [folder] = all;
   const files = all.filter((item) => item.kind === 'file');
   const totalBytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  if (totalBytes >= ZIP_MAX_BYTES || files.some(({ sizeBytes }) => sizeBytes >= ZIP_FILE_MAX_BYTES))
+  if (totalBytes >= ZIP_BYTES_MAX || files.some(({ sizeBytes }) => sizeBytes >= ZIP_FILE_BYTES_MAX))
     return 'too_large';
   const paths = archivePaths(
     all.map((item) => folder.name + item.pathDisplay.slice(folder.pathDisplay.length)),

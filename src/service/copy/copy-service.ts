@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { errorCodeOf } from '../../util/error-code.ts';
 import { isConnectionLost } from '../postgres/away.ts';
-import { codeOf, DamagedBlockError } from '../storage/errors.ts';
+import { DamagedBlockError } from '../storage/errors.ts';
 import type { Row, Table } from '../storage/postgres/tables.ts';
 import { compare, namespacesOf } from './comparison.ts';
 import { CopyError, NotEmptyError } from './copy-error.ts';
@@ -88,7 +89,7 @@ async function endedBefore(
 
 /** Returns the error for the operator that a failure of a file system, a database or a network becomes. */
 function interrupted(failure: unknown): unknown {
-  const isForeign = codeOf(failure) !== '' || isConnectionLost(failure);
+  const isForeign = errorCodeOf(failure) !== '' || isConnectionLost(failure);
   if (failure instanceof CopyError || !isForeign) return failure;
   return new CopyError(
     `the copy was interrupted (${String(failure)}): give the same command again, which continues it`,

@@ -20,7 +20,7 @@ export const PARTS = [
 
 /** Opens connections for a copy, which are told from those of services. */
 export function openCopyPool(url: string): Pool {
-  return openPool(url, silentLog, 'davgate-copy');
+  return openPool(url, silentLog, { applicationName: 'davgate-copy' });
 }
 
 /** Runs `work`, and explains failures of the database to the operator. */

@@ -32,7 +32,7 @@ export async function openPostgresSource({ metadata, blocks }: Place): Promise<C
 
 async function openSource(pool: Pool, blocks: Place['blocks']): Promise<CopySource> {
   const name = databaseName(pool);
-  await expectNoCopy(pool);
+  await expectNoCopy(pool, name);
   await expectCurrent(
     pool,
     'has no service of this version of davgate: name its database, or start davgate service on it once, which upgrades it, and stop that',
@@ -45,7 +45,7 @@ async function openSource(pool: Pool, blocks: Place['blocks']): Promise<CopySour
   const place = await placeOf(blocks, tag);
   // Only read, for which it needs to know nothing of blocks.
   const store = new BlockStore(
-    { incoming: new IncomingFiles(tmpdir(), localDisk), folder: place, bucket: place },
+    { incoming: new IncomingFiles(tmpdir(), localDisk), outer: place },
     { isClosed: true, nameOf: () => undefined },
   );
   let client: PoolClient | undefined;

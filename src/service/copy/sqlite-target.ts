@@ -2,8 +2,9 @@ import { readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../../util/make-folder.ts';
-import { syncDirectory, writeSecret } from '../../util/secret-file.ts';
+import { writeSecret } from '../../util/secret-file.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
+import { syncDirectory } from '../../util/sync-directory.ts';
 import { openUnchecked } from '../directory/sqlite/database.ts';
 import { blockPlaces } from '../storage/blocks/block-places.ts';
 import { Contents } from '../storage/blocks/contents.ts';
@@ -39,13 +40,13 @@ export async function openSqliteTarget(
     for (const database of opened) database.pragma('foreign_keys = OFF');
     for (const database of opened) empty(database);
     const parts = { dataDirectory, disk: localDisk, contents, directoryTag: tag, access };
-    const { folder, bucket, incoming } = await blockPlaces(parts);
+    const { folder, outer, incoming } = await blockPlaces(parts);
     await incoming.prepare();
     await folder.prepare();
-    await bucket?.prepare();
-    const kept = new CopiedBlocks(bucket ?? folder, incoming, bucket ? mark.copyId : undefined);
+    await outer?.prepare();
+    const kept = new CopiedBlocks(outer ?? folder, incoming, outer ? mark.copyId : undefined);
     await kept.find().catch(async (failure: unknown) => {
-      await bucket?.close();
+      await outer?.close();
       throw failure;
     });
     return {
@@ -71,7 +72,7 @@ export async function openSqliteTarget(
         await syncDirectory(dataDirectory);
       },
       async close() {
-        await bucket?.close();
+        await outer?.close();
         close();
       },
     };

@@ -9,6 +9,11 @@ export const LEASE_RENEWAL_MS = Math.floor(LEASE_MS / 3);
  * it is killed.
  */
 export interface Nodes {
+  /**
+   * Returns the time by the clock of the leases, in ms, which is the same one for all processes. `nowMs` is the time of this
+   * process: clocks of machines may differ by more than a lease.
+   */
+  leaseTime(nowMs: number): Promise<number>;
   /** Extends the lease of a process. */
   renew(id: string, untilMs: number): Promise<void>;
   /** Ends the lease of a process. */

@@ -30,7 +30,10 @@ export const JOB_KEPT_MS = 24 * 60 * 60 * 1000;
 /** Maximum number of entries of stored results, some hundred megabytes; beyond it the oldest results are removed. */
 export const ENTRIES_KEPT_MAX = 250_000;
 
-/** The jobs of all processes. A job has failed if the lease of its process ends before its result is stored. */
+/**
+ * The jobs of all processes. A job has failed if the lease of its process ends before its result is stored. Times are by the
+ * clock of the leases (`Nodes.leaseTime`), except that of `forgetOld`, which need not be exact.
+ */
 export interface JobRows {
   /** Adds a job that runs in the process `node`, and extends the lease of the process. */
   add(job: NewJob, node: string, untilMs: number): Promise<void>;

@@ -65,6 +65,7 @@ export interface JobsDeps {
 
 interface Ended {
   readonly state: JobResult | 'failed';
+  /** By the clock of this process. */
   readonly endedMs: number;
 }
 
@@ -90,6 +91,8 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
   let mayBeOpen = false;
   let isRenewing = false;
 
+  const leaseTime = () => nodes.leaseTime(clock.now());
+
   /** Extends the lease of this process as long as it has jobs. */
   async function renewLease(): Promise<void> {
     if (isRenewing) return;
@@ -99,7 +102,7 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
       if ((running.size === 0 && !mayBeOpen) || closing.aborted) break;
       mayBeOpen = false;
       try {
-        await nodes.renew(node, clock.now() + LEASE_MS);
+        await nodes.renew(node, (await leaseTime()) + LEASE_MS);
         await endOpen();
       } catch (error) {
         mayBeOpen = true;
@@ -114,8 +117,8 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
     for (const job of await jobRows.open(node)) {
       const key = keyOf(job);
       if (running.has(key)) continue;
-      const ended: Ended = unstored.get(key) ?? { state: 'failed', endedMs: clock.now() };
-      if (await jobRows.end(job.id, ended.endedMs, ended.state)) unstored.delete(key);
+      const { state } = unstored.get(key) ?? { state: 'failed' };
+      if (await jobRows.end(job.id, await leaseTime(), state)) unstored.delete(key);
     }
   }
 
@@ -124,7 +127,7 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
     running.add(keyOf(job));
     void renewLease();
     try {
-      await jobRows.add(job, node, clock.now() + LEASE_MS);
+      await jobRows.add(job, node, (await leaseTime()) + LEASE_MS);
     } catch (error) {
       if (!isOutOfSpace(error)) {
         running.delete(keyOf(job));
@@ -146,7 +149,7 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
     const { kind, id, line } = job;
     try {
       closing.throwIfAborted();
-      while (line !== undefined && (await jobRows.mustWait(clock.now(), id)))
+      while (line !== undefined && (await jobRows.mustWait(await leaseTime(), id)))
         await clock.sleep(TURN_MS, closing);
       return await work(closing);
     } catch (error) {
@@ -156,14 +159,13 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
   }
 
   async function end(job: Job, state: JobResult | 'failed'): Promise<void> {
-    const endedMs = clock.now();
     try {
-      if (await jobRows.end(job.id, endedMs, state)) return;
+      if (await jobRows.end(job.id, await leaseTime(), state)) return;
     } catch (error) {
       mayBeOpen = true;
       log.error('the result of a job could not be stored', { job: job.kind, error: stackOf(error) });
     }
-    unstored.set(keyOf(job), { state, endedMs });
+    unstored.set(keyOf(job), { state, endedMs: clock.now() });
   }
 
   return {
@@ -201,14 +203,16 @@ export function jobsOf({ jobRows, nodes, clock, log, closing }: JobsDeps): Jobs 
       const key = keyOf(job);
       if (running.has(key)) return 'in-progress';
       const ended = unstored.get(key);
-      if (!ended) return await jobRows.find(clock.now(), job);
+      if (!ended) return await jobRows.find(await leaseTime(), job);
       return ended.endedMs > clock.now() - JOB_KEPT_MS ? ended.state : undefined;
     },
     async ended() {
       await Promise.all(Array.from(lines.values(), ({ queue }) => queue.onIdle()));
-      await nodes.end(clock.now(), node).catch((error: unknown) => {
+      try {
+        await nodes.end(await leaseTime(), node);
+      } catch (error) {
         log.warn('the lease of jobs could not be ended', { error: String(error) });
-      });
+      }
     },
   };
 }

@@ -5,7 +5,7 @@ import { NO_REFUSALS, type RefusalTable } from '../api/refusals.ts';
 import type { ApiCall, ApiCaller } from '../api/route.ts';
 import { optional, required, string } from '../api/schema.ts';
 import type { Link } from './links.ts';
-import { itemBelow, linkAt, type OpenLink, openLink } from './sharing.ts';
+import { itemBelow, linkAt, type OpenLink, openLink, type SeenLink, seenByOwner } from './sharing.ts';
 import { linkAddressIn } from './url.ts';
 
 /** GetSharedLinkMetadataArg. `path` names an item inside a linked folder. */
@@ -24,10 +24,8 @@ export interface LinkArgument {
 /** An item that disappears between the lookup and the read counts as an unknown link. */
 export const LINK_REFUSALS: RefusalTable = { ...NO_REFUSALS, lookup: () => failure('shared_link_not_found') };
 
-export interface AccessedLink extends OpenLink {
-  /** Whether the caller owns the link. */
-  readonly isOwner: boolean;
-}
+/** An open link as the caller sees it. */
+export interface AccessedLink extends OpenLink, SeenLink {}
 
 /** Opens a link for a caller with its URL and, if it has one, its password. Throws SharedLinkError. */
 export async function accessLink(
@@ -37,12 +35,13 @@ export async function accessLink(
   const address = linkAddressIn(url);
   const linked = address && (await openLink(call, address));
   if (!linked || typeof linked === 'string') throw refused(failure('shared_link_not_found'));
-  const isOwner = linked.account.id === call.caller?.account.id;
+  const caller = call.caller?.account;
+  const isOwner = linked.account.id === caller?.id;
   if (!isOwner && !(await mayOpen(call, linked.link, password)))
     throw refused(failure('shared_link_access_denied'));
   const opened = await itemBelow(call, linked, [...address.below, ...path.split('/').filter(Boolean)]);
   if (!opened) throw refused(failure('shared_link_not_found'));
-  return { ...opened, isOwner };
+  return { ...opened, ...(isOwner ? seenByOwner(caller, opened.link, opened.item) : { isOwner }) };
 }
 
 /**

@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http';
 import type { Answer } from '../../http/exchange.ts';
 import { fileNameOf } from '../../util/content-disposition.ts';
+import type { HttpRequest } from '../../util/http-messages.ts';
 import { type ReadableFile, withFirstChunk } from '../content/file-content.ts';
 import { namesRev, singleRange } from '../content/requested-part.ts';
 import type { ServiceDeps } from '../deps.ts';
@@ -12,7 +12,7 @@ import { inlineType, realType } from './content-type.ts';
  * not guess another type.
  */
 export async function linkBytes(
-  { method, headers: asked }: Pick<IncomingMessage, 'method' | 'headers'>,
+  { method, headers: asked }: Pick<HttpRequest, 'method' | 'headers'>,
   { storage }: ServiceDeps,
   { namespace, file }: ReadableFile,
   as: 'attachment' | 'inline' | 'typed',

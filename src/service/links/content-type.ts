@@ -1,3 +1,4 @@
+import { endingOf } from '../../util/file-name.ts';
 import { mediaTypeOf } from '../../util/media-types.ts';
 import { languageOf } from './web/code.ts';
 
@@ -58,9 +59,4 @@ export function mediaKindOf(name: string): 'image' | 'audio' | 'video' | 'pdf' |
 function shownType(name: string): string | undefined {
   const type = mediaTypeOf(name);
   return type !== undefined && SHOWN_TYPES.has(type) ? type : undefined;
-}
-
-function endingOf(name: string): string {
-  const dot = name.lastIndexOf('.');
-  return dot < 0 ? '' : name.slice(dot + 1).toLowerCase();
 }

@@ -16,7 +16,13 @@ import type { Frame, Preview, Zoom } from './web/preview.ts';
 import type { RenderedText } from './web/text.ts';
 
 /** Maximum number of items that a folder's page shows; there is no second page. */
-const FOLDER_PAGE_MAX_ITEMS = 2000;
+const FOLDER_PAGE_ITEMS_MAX = 2000;
+
+/** Maximum length of the URLs of a page's items, in characters: each has the whole path, which may take 64 KiB. */
+const FOLDER_PAGE_URLS_LENGTH_MAX = 4_000_000;
+
+/** Maximum number of folders above an item that its page shows, for the same reason. */
+const CRUMBS_MAX = 32;
 
 /** How the visitor chose to view the page. */
 export interface ViewOptions {
@@ -91,22 +97,25 @@ export async function folderPageOf(deps: ServiceDeps, look: Look, folder: Stored
   const owner = { namespace: account.namespace, account: account.id, app: '' };
   // By its id: another folder may take its path before it is listed.
   const scope = { path: folder.id, recursive: false, includeDeleted: false };
-  const { entries, hasMore } = await deps.storage.list(owner, scope, FOLDER_PAGE_MAX_ITEMS);
+  const { entries, hasMore } = await deps.storage.list(owner, scope, FOLDER_PAGE_ITEMS_MAX);
+  let urlsLength = 0;
   const items = entries.flatMap((entry) => {
-    if (entry.kind === 'deleted') return [];
+    if (entry.kind === 'deleted' || urlsLength > FOLDER_PAGE_URLS_LENGTH_MAX) return [];
     const { kind, name } = entry;
     const url = pageUrl([...address.below, name], options.view);
+    urlsLength += url.length;
     if (entry.kind === 'folder') return [{ kind, name, url }];
     const { sizeBytes, clientModifiedMs: modifiedMs } = entry;
     const thumbnail = mayHaveThumbnail(entry) && {
       thumbnailUrl: `${base}${placeOf(link, [...address.below, name])}?rlkey=${link.rlkey}&thumb=1`,
     };
+    if (thumbnail) urlsLength += thumbnail.thumbnailUrl.length;
     return [{ kind, name, url, sizeBytes, modifiedMs, ...thumbnail }];
   });
   return {
     name: folder.name,
     items,
-    isCut: hasMore,
+    isCut: hasMore || items.length < entries.length,
     view: options.view,
     viewUrls: { list: pageUrl(address.below, 'list'), grid: pageUrl(address.below, 'grid') },
     above: await crumbs(deps, look),
@@ -121,14 +130,16 @@ function frameOf({ place, opened, address, options, base }: Look): { readonly fr
   return { frame: { headerSize: options.headerSize, pageUrl } };
 }
 
-/** Returns the linked folder and the folders from it down to the item. */
+/** Returns the nearest of the folders from the linked one down to the item. */
 async function crumbs(deps: ServiceDeps, { opened, address, options, pageUrl }: Look): Promise<Crumb[]> {
   const { below } = address;
   const linked = below.length > 0 ? await itemOf(deps, opened.account, opened.link.itemId) : undefined;
   if (!linked) return [];
-  return [linked.name, ...below.slice(0, -1)].map((name, depth) => ({
+  const names = [linked.name, ...below.slice(0, -1)];
+  const first = Math.max(0, names.length - CRUMBS_MAX);
+  return names.slice(first).map((name, index) => ({
     name,
-    url: pageUrl(below.slice(0, depth), options.view),
+    url: pageUrl(below.slice(0, first + index), options.view),
   }));
 }
 
@@ -161,7 +172,7 @@ function placeOf({ itemKind, token }: Link, below: readonly string[]): string {
 }
 
 /** Maximum size of the beginning of a text file that a page shows, in bytes. */
-const TEXT_MAX_BYTES = 64 * 1024;
+const TEXT_BYTES_MAX = 64 * 1024;
 
 interface Sources {
   readonly storage: Storage;
@@ -179,7 +190,7 @@ async function filePreview(
   if (sizeBytes === 0) return { kind: 'empty' };
   const media = mediaKindOf(name);
   if (media) return { kind: media };
-  const beginning = await textOf(storage, shown, TEXT_MAX_BYTES);
+  const beginning = await textOf(storage, shown, TEXT_BYTES_MAX);
   if (!beginning) return { kind: 'none' };
   const { text, isCut } = beginning;
   const rendered = await previews.text.of(`${namespace} ${file.rev} ${name}`, async () => ({ name, text }), {
@@ -188,7 +199,7 @@ async function filePreview(
   return {
     kind: 'text',
     text: typeof rendered === 'string' ? plainText(text) : rendered,
-    cutAtBytes: isCut ? TEXT_MAX_BYTES : undefined,
+    cutAtBytes: isCut ? TEXT_BYTES_MAX : undefined,
   };
 }
 

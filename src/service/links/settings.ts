@@ -2,12 +2,12 @@ import { type ApiRefusal, failure, nested, refused } from '../api/failures.ts';
 import { boolean, optional, string, struct, timestamp, union } from '../api/schema.ts';
 import type { Link, LinkVisibility } from './links.ts';
 
-const PASSWORD_MAX_CHARACTERS = 1024;
+const PASSWORD_CHARACTERS_MAX = 1024;
 
 /** SharedLinkSettings. */
 export const linkSettings = struct({
   require_password: optional(boolean),
-  link_password: optional(string({ maxLength: PASSWORD_MAX_CHARACTERS })),
+  link_password: optional(string({ maxLength: PASSWORD_CHARACTERS_MAX })),
   expires: optional(timestamp),
   audience: optional(union({ public: null, team: null, no_one: null, password: null, members: null })),
   access: optional(union({ viewer: null, editor: null, max: null, default: null })),

@@ -32,8 +32,8 @@ export async function linkListing(
   if (scope.path !== '' && !scope.path.startsWith('/'))
     throw new BadArgument('path: must be empty or start with "/" together with shared_link');
   const opened = await open(call, { url, path: scope.path, link_password: password });
-  // By its id: another folder may take its path before it is listed.
-  const path = opened.item.id;
+  // From the linked folder's id on: by then another folder may have its path, and the item may have left the folder.
+  const path = opened.address;
   const owner = await cursorOwner(call, opened.link, opened.account);
   if (!owner) throw refused(nested('path', failure('not_found')));
   return { owner, scope: { ...scope, path }, opened };
@@ -77,16 +77,35 @@ export async function linkContinue(
   const [, token, inner] = LINK_CURSOR.exec(cursor) ?? [];
   if (token === undefined || inner === undefined) return undefined;
   const link = await call.links.withToken(token);
-  const isOpen = link && !isExpired(link, call.clock.now()) && link.visibility !== 'no_one';
+  const isOwner = link?.accountId === call.caller?.account.id;
+  const isOpen = link && !isExpired(link, call.clock.now()) && (isOwner || link.visibility !== 'no_one');
   const account = isOpen ? await ownerOf(call, link) : undefined;
   const owner = link && account && (await cursorOwner(call, link, account));
   if (!owner) throw refused(failure('reset'));
   try {
-    return linkPage(await call.storage.listContinue(owner, inner), token, asked);
+    const page = await call.storage.listContinue(owner, inner);
+    if (!(await isStillThere(call, { link, account }, owner))) throw refused(failure('reset'));
+    return linkPage(page, token, asked);
   } catch (error) {
     const isAnothers = error instanceof StorageError && error.refusal.kind === 'cursor';
     throw isAnothers ? refused(failure('reset')) : error;
   }
+}
+
+/**
+ * Checks that the linked folder has not moved while its listing was read, after which the cursor may name another folder.
+ * Throws ListFolderError.
+ */
+export async function checkStillThere(call: Someone, opened: OpenLink, owner: CursorOwner): Promise<void> {
+  if (!(await isStillThere(call, opened, owner))) throw refused(nested('path', failure('not_found')));
+}
+
+async function isStillThere(
+  call: Someone,
+  { link, account }: Pick<OpenLink, 'link' | 'account'>,
+  owner: CursorOwner,
+): Promise<boolean> {
+  return (await cursorOwner(call, link, account))?.app === owner.app;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { LinkPermissions, SharedLinkMetadata } from '../../wire/account.ts';
-import type { Account } from '../accounts/accounts.ts';
+import { type Account, pathFromRoot } from '../accounts/accounts.ts';
 import { isSameSecret } from '../accounts/secrets.ts';
 import { fileMetadata, wireTime } from '../api/metadata.ts';
 import { exceptRoot } from '../api/paths.ts';
@@ -13,8 +13,20 @@ import { type LinkAddress, linkUrl } from './url.ts';
 /** A link with its existing item and its owner. `item` may be inside a linked folder. */
 export interface OpenLink {
   readonly link: Link;
+  /** The owner, with its paths in its root. */
   readonly account: Account;
   readonly item: Stored;
+  /** The address of `item` that begins with the linked item's id: it never leads out of the link. */
+  readonly address: string;
+}
+
+/** A link as a caller sees it. */
+export interface SeenLink {
+  readonly link: Link;
+  readonly item: Stored;
+  readonly isOwner: boolean;
+  /** The item's path where the owner's paths begin; absent for an item outside, and for callers who are not the owner. */
+  readonly path?: string | undefined;
 }
 
 export type ClosedLink = 'not-found' | 'expired';
@@ -29,7 +41,7 @@ export async function openLink(deps: ServiceDeps, address: LinkAddress): Promise
   if (isExpired(link, deps.clock.now())) return 'expired';
   const account = await ownerOf(deps, link);
   const item = account && (await itemOf(deps, account, link.itemId));
-  return item ? { link, account, item } : 'not-found';
+  return item ? { link, account, item, address: link.itemId } : 'not-found';
 }
 
 /** Returns an open link with the item at `names` below its linked item; `undefined` if there is none. */
@@ -44,8 +56,9 @@ export async function itemBelow(
   const leadsOut = names.some((name) => name === '' || name === '.' || name === '..' || name.includes('/'));
   if (leadsOut || link.itemKind !== 'folder') return undefined;
   // From the linked item's id on, because another folder could take its path in between.
-  const item = await itemOf(deps, account, `${link.itemId}/${names.join('/')}`);
-  return item && { link, account, item };
+  const address = `${link.itemId}/${names.join('/')}`;
+  const item = await itemOf(deps, account, address);
+  return item && { link, account, item, address };
 }
 
 /** Returns the account of a link or reference with its paths in its root; `undefined` if it was removed meanwhile. */
@@ -90,18 +103,19 @@ export async function itemsOf(
   });
 }
 
-/** Returns SharedLinkMetadata. Only the owner sees the item's path. */
-export function linkMetadata(
-  deps: ServiceDeps,
-  { link, item }: OpenLink,
-  isOwner: boolean,
-): SharedLinkMetadata {
+/** Returns a link as its owner sees it. `item` has its path in the owner's root. */
+export function seenByOwner(owner: Account, link: Link, item: Stored): SeenLink {
+  return { link, item, isOwner: true, path: pathFromRoot(owner, item.pathLower) };
+}
+
+/** Returns SharedLinkMetadata. */
+export function linkMetadata(deps: ServiceDeps, { link, item, isOwner, path }: SeenLink): SharedLinkMetadata {
   const common = {
     url: linkUrl(deps.webUrl(), link, item.name),
     id: item.id,
     name: item.name,
     ...(link.expiresMs !== undefined && { expires: wireTime(link.expiresMs) }),
-    ...(isOwner && { path_lower: item.pathLower }),
+    ...(path !== undefined && { path_lower: path }),
     link_permissions: permissions(link, isOwner),
   };
   if (item.kind === 'folder') return { '.tag': 'folder', ...common };

@@ -20,7 +20,7 @@ import { filePage, folderPage, messagePage, passwordPage } from './web/pages.ts'
 import { LINK_PAGE_POLICY } from './web/shell.ts';
 
 /** Maximum size of a form with one password, in bytes. */
-const FORM_MAX_BYTES = 16 * 1024;
+const FORM_BYTES_MAX = 16 * 1024;
 
 /** Answers a shared link's URL: a page with `dl=0`, the bytes with `dl=1` and `raw=1`. */
 export async function answerLink(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
@@ -117,7 +117,7 @@ function hasPass(exchange: Exchange, link: Link, passwords: LinkPasswords): bool
 
 async function tryPassword(exchange: Exchange, link: Link, deps: ServiceDeps): Promise<Answer> {
   const { linkPasswords: passwords } = deps;
-  const form = await formOf(exchange, FORM_MAX_BYTES);
+  const form = await formOf(exchange, FORM_BYTES_MAX);
   const password = form?.get('password');
   if (!password) return page(400, passwordPage('Type the password.'));
   const outcome = await passwords.check(link, password, exchange.address);
@@ -181,7 +181,7 @@ async function linkThumbnail(
   // A page requests all its images at once, and does not ask again for one that is refused.
   const made = await thumbnailOf(deps, shared, WANTED, { signal, line: link.token });
   if (made === 'busy')
-    return text(503, 'Too many thumbnails are being made: try again in a few seconds.', {
+    return text(503, 'No thumbnail can be made now: try again in a few seconds.', {
       'retry-after': String(RETRY_SECONDS),
     });
   if (typeof made === 'string') return text(404, `There is no thumbnail of this file: ${made}.`);

@@ -58,13 +58,18 @@ async function answerUpload(exchange: Exchange, deps: ServiceDeps, secret: strin
   if (target === 'over') return OVER;
   if (target === 'claimed') return CLAIMED;
   if (!target) return text(409, NO_LINK);
-  let isStored = false;
+  let isCommitting = false;
+  const committing = () => {
+    isCommitting = true;
+  };
   try {
-    const answer = await upload(exchange, deps, target);
-    isStored = answer.status === 200;
+    const answer = await upload(exchange, deps, target, committing);
+    await (answer.status === 200 ? temporaryLinks.markUsed(secret) : temporaryLinks.release(secret));
     return answer;
-  } finally {
-    await (isStored ? temporaryLinks.markUsed(secret) : temporaryLinks.release(secret));
+  } catch (error) {
+    // Once the commit has begun, the file may be stored, as when the answer to a COMMIT is lost: the link stays claimed.
+    if (!isCommitting) await temporaryLinks.release(secret);
+    throw error;
   }
 }
 
@@ -90,13 +95,19 @@ async function download(exchange: Exchange, deps: ServiceDeps, target: DownloadT
 const UPLOAD_TYPES = /^(application\/octet-stream|text\/plain)\b/i;
 
 /** Commits a body as the link's creator asked. Answers 200 if and only if the file is stored. */
-async function upload(exchange: Exchange, deps: ServiceDeps, target: UploadTarget): Promise<Answer> {
+async function upload(
+  exchange: Exchange,
+  deps: ServiceDeps,
+  target: UploadTarget,
+  committing: () => void,
+): Promise<Answer> {
   const namespace = target.namespace ?? (await ownerOf(deps, target))?.namespace;
   if (namespace === undefined) return text(409, NO_LINK);
   try {
     const commit = commitOf(target.commit, namespace);
     const file = await deps.storage.upload(namespace, commit, uploadBody(exchange, undefined), {
       refusedBytes: 'dropped',
+      committing,
     });
     return json(200, { 'content-hash': file.contentHash });
   } catch (error) {

@@ -55,7 +55,7 @@ const KNOWN = [
 ];
 
 /** Maximum length of `state`, in bytes, as at the real service. */
-const STATE_MAX_BYTES = 2000;
+const STATE_BYTES_MAX = 2000;
 
 /** Parses the request in a URL's query. */
 export async function parseAuthorization(
@@ -93,7 +93,7 @@ async function partiesOf(query: URLSearchParams, apps: Apps): Promise<[App, stri
 
 function returnAddress(query: URLSearchParams, redirectUri: string): ReturnAddress {
   const [state, more] = query.getAll('state').filter(Boolean);
-  const isGood = state !== undefined && more === undefined && Buffer.byteLength(state) <= STATE_MAX_BYTES;
+  const isGood = state !== undefined && more === undefined && Buffer.byteLength(state) <= STATE_BYTES_MAX;
   return {
     redirectUri,
     inFragment: query.get('response_type') === 'token',
@@ -106,8 +106,8 @@ function requestOf(query: URLSearchParams, app: App, redirectUri: string | undef
   refuseUnknown(given, KNOWN);
   const responseType = responseTypeOf(given, redirectUri);
   const state = given.get('state');
-  if (state !== undefined && Buffer.byteLength(state) > STATE_MAX_BYTES)
-    throw new OAuthRefusal('invalid_request', `state must be at most ${STATE_MAX_BYTES} bytes`);
+  if (state !== undefined && Buffer.byteLength(state) > STATE_BYTES_MAX)
+    throw new OAuthRefusal('invalid_request', `state must be at most ${STATE_BYTES_MAX} bytes`);
   const accessType = oneOf(given, 'token_access_type', ['online', 'offline', 'legacy']);
   const challenge = challengeOf(given);
   if (responseType === 'token' && (challenge || accessType === 'offline'))

@@ -27,7 +27,7 @@ import { formTokenOf, isFormToken, VISIT_COOKIE, type Visit, Visits } from './vi
 export const AUTHORIZE_PATH = '/oauth2/authorize';
 
 /** Maximum size of a form with an address, a password and a token, in bytes. */
-const FORM_MAX_BYTES = 16 * 1024;
+const FORM_BYTES_MAX = 16 * 1024;
 
 /**
  * Returns the handler of `/oauth2/authorize`: it asks the user to sign in and to consent, and redirects with the
@@ -95,7 +95,7 @@ async function answerForm(call: AuthorizeCall): Promise<Answer> {
   // The browser sent no cookie with a cross-site request, and a new one would replace its cookie: a sign-out.
   if (exchange.request.headers['sec-fetch-site'] === 'cross-site')
     return page(403, noticePage('Not from there', 'Another site sent this form. Nothing was done.'));
-  const form = await formOf(exchange, FORM_MAX_BYTES);
+  const form = await formOf(exchange, FORM_BYTES_MAX);
   if (!form || !isFormToken(visit, query, form.get('form_token') ?? '')) return staleAnswer(call);
   switch (form.get('action')) {
     case 'cancel':
@@ -236,12 +236,14 @@ function sendBack(
 }
 
 /** Redirects to the same request with GET. */
-function again({ path, query }: Exchange, headers: Readonly<Record<string, string>> = {}): Answer {
-  return { status: 303, headers: { ...HEADERS, ...headers, location: `${path}?${query}` }, body: '' };
+function again({ query }: Exchange, headers: Readonly<Record<string, string>> = {}): Answer {
+  // Relative, because a proxy may serve the service under another path.
+  return { status: 303, headers: { ...HEADERS, ...headers, location: `?${query}` }, body: '' };
 }
 
 function cookieOf({ exchange, deps }: AuthorizeCall, { id }: Visit): Readonly<Record<string, string>> {
-  return setCookie(exchange, deps, { name: VISIT_COOKIE, value: id, path: AUTHORIZE_PATH });
+  // Without a path: only the browser knows the path under which a proxy serves this page.
+  return setCookie(exchange, deps, { name: VISIT_COOKIE, value: id });
 }
 
 /** Returns the part of a URL that tells the owner where the browser goes. */

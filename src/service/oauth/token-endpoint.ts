@@ -16,7 +16,7 @@ export function isTokenPath(path: string): boolean {
 }
 
 /** Maximum size of a token request, which has five short parameters, in bytes. */
-const BODY_MAX_BYTES = 64 * 1024;
+const BODY_BYTES_MAX = 64 * 1024;
 
 /** Answers `POST /oauth2/token`: exchanges an authorization code or a refresh token for tokens. */
 export async function answerTokenRequest(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
@@ -159,7 +159,7 @@ function clientCredentials(
  * Returns the parameters of the query and of a form body: the official JavaScript SDK puts all of them in the query.
  */
 async function parametersOf(exchange: Exchange): Promise<Parameters> {
-  const form = await formOf(exchange, BODY_MAX_BYTES);
+  const form = await formOf(exchange, BODY_BYTES_MAX);
   if (!form) throw new OAuthRefusal('invalid_request', 'the body is too large');
   // A body of another type may contain secrets, which must not be echoed as the name of an unknown field.
   const type = exchange.request.headers['content-type'] ?? '';

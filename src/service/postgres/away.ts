@@ -1,3 +1,5 @@
+import { errorCodeOf } from '../../util/error-code.ts';
+
 /** The database with the metadata is away. */
 export class DatabaseAwayError extends Error {
   override readonly name = 'DatabaseAwayError';
@@ -20,7 +22,7 @@ export function isConnectionLost(failure: unknown): boolean {
   // A name with several addresses: one failure each.
   if (failure instanceof AggregateError) return failure.errors.every(isConnectionLost);
   if (!(failure instanceof Error)) return false;
-  const code = 'code' in failure ? String(failure.code) : '';
+  const code = errorCodeOf(failure);
   if (code !== '') return PASSING.has(code) || /^(08|ERR_SSL)/.test(code);
   // The client's own failures have no code.
   return /^(Connection terminated|Query read timeout|timeout exceeded|Client has)/.test(failure.message);

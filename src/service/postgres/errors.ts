@@ -13,6 +13,15 @@ export class PostgresError extends Error {
   }
 }
 
+/**
+ * A server that answers, and is not used. The code is the SQLSTATE of a rejected connection, after which callers try again: the
+ * address may lead to another server by then.
+ */
+export class RejectedServerError extends Error {
+  override readonly name = 'RejectedServerError';
+  readonly code = '08004';
+}
+
 /** Remedies by SQLSTATE, or its class of two characters (PostgreSQL manual, appendix A). */
 const REMEDIES: Readonly<Record<string, string>> = {
   '28': 'refuses the user or the password: check both in its address',
@@ -31,6 +40,8 @@ const UNREACHABLE = /^(08|57)/;
  */
 export function openingFailure(failure: unknown, name: string): unknown {
   if (!(failure instanceof Error) || failure instanceof PostgresError) return failure;
+  if (failure instanceof RejectedServerError)
+    return new PostgresError('unusable', failure.message, { cause: failure });
   const state = sqlStateOf(failure);
   const remedy = REMEDIES[state] ?? REMEDIES[state.slice(0, 2)];
   if (remedy) return new PostgresError('unusable', `${name} ${remedy}`, { cause: failure });

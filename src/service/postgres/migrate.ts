@@ -20,7 +20,7 @@ const VERSIONS = `
  */
 export async function migrate(pool: Pool, part: string, steps: readonly string[]): Promise<void> {
   try {
-    await expectNoCopy(pool);
+    await expectNoCopy(pool, databaseName(pool));
     // Tables that are up to date need no lock, and no right to create any.
     if ((await versionOf(pool, part)) !== steps.length)
       await inTransaction(pool, (on) => takeSteps(on, databaseName(pool), part, steps));
@@ -49,12 +49,12 @@ async function takeSteps(on: Queries, name: string, part: string, steps: readonl
 /** The part of davgate that a database has while a service is being copied into it. */
 export const COPY_PART = 'unfinished copy';
 
-/** Throws `PostgresError` for a database into which a service is being copied. */
-export async function expectNoCopy(pool: Pool): Promise<void> {
-  if ((await versionOf(pool, COPY_PART)) > 0)
+/** Throws `PostgresError` for a database into which a service is being copied. A copy begins while it has the lock `LOCK`. */
+export async function expectNoCopy(on: Queries, name: string): Promise<void> {
+  if ((await versionOf(on, COPY_PART)) > 0)
     throw new PostgresError(
       'unusable',
-      `${databaseName(pool)} has an unfinished copy of a service: end it with the davgate service copy that began it, or drop the schema davgate`,
+      `${name} has an unfinished copy of a service: end it with the davgate service copy that began it, or drop the schema davgate`,
     );
 }
 

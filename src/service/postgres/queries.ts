@@ -27,6 +27,16 @@ export async function findRow<Row extends QueryResultRow>(
   return (await on.query<Row>(text, values)).rows[0];
 }
 
+/** Returns the time by the clock of the database, in ms. */
+export async function databaseTime(on: Queries): Promise<number> {
+  const row = await findRow<{ nowMs: number }>(
+    on,
+    `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "nowMs"`,
+  );
+  if (!row) throw new Error('the database has no clock');
+  return row.nowMs;
+}
+
 /** Runs a statement. Returns how many rows it has added, changed or deleted. */
 export async function changesOf(on: Queries, text: string, ...values: readonly unknown[]): Promise<number> {
   return (await on.query(text, values)).rowCount ?? 0;
@@ -35,7 +45,7 @@ export async function changesOf(on: Queries, text: string, ...values: readonly u
 interface Selection {
   /** A table of the schema `davgate`. */
   readonly table: string;
-  /** Its primary key. */
+  /** Its primary key; `ctid` for one of several columns. */
   readonly key: string;
   /** SQL with the parameters `values`. */
   readonly condition: string;

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { type Clock, elapsedMs, systemClock } from '../../util/clock.ts';
 import { databaseName } from './connect.ts';
-import { openingFailure, PostgresError } from './errors.ts';
-import { findRow } from './queries.ts';
+import { openingFailure, PostgresError, RejectedServerError } from './errors.ts';
+import { databaseTime, findRow, type Queries } from './queries.ts';
 
 /** The largest difference of the clocks, in ms. What has expired, and which moves were abandoned, is judged by the clock. */
 const CLOCK_MS_MAX = 30_000;
@@ -16,10 +16,14 @@ const WHEN_OFF: Readonly<Record<string, string>> = {
     'loses acknowledged changes in a crash (synchronous_commit = off): set it to on, at least for the user of davgate with ALTER ROLE',
 };
 
-interface FoundRow {
-  /** A setting that must not be off. */
-  readonly off: string | null;
-  readonly encoding: string;
+/** Throws `RejectedServerError` for a server that may lose what it has acknowledged, such as a promoted one with other settings. */
+export async function expectDurable(on: Queries, name: string): Promise<void> {
+  const row = await findRow<{ off: string }>(
+    on,
+    `SELECT name AS off FROM unnest($1::text[]) AS name WHERE current_setting(name) = 'off' LIMIT 1`,
+    Object.keys(WHEN_OFF),
+  );
+  if (row) throw new RejectedServerError(`${name} ${WHEN_OFF[row.off]}`);
 }
 
 /**
@@ -29,18 +33,15 @@ interface FoundRow {
 export async function expectReliable(pool: Pool, clock: Clock = systemClock): Promise<void> {
   const name = databaseName(pool);
   try {
-    const row = await findRow<FoundRow>(
+    await expectDurable(pool, name);
+    const row = await findRow<{ encoding: string }>(
       pool,
-      `SELECT current_setting('server_encoding') AS encoding,
-         (SELECT name FROM pg_catalog.pg_settings WHERE name = ANY($1) AND setting = 'off' LIMIT 1) AS off`,
-      Object.keys(WHEN_OFF),
+      `SELECT current_setting('server_encoding') AS encoding`,
     );
-    const { off, encoding } = row ?? {};
-    if (off) throw new PostgresError('unusable', `${name} ${WHEN_OFF[off]}`);
-    if (encoding !== 'UTF8')
+    if (row?.encoding !== 'UTF8')
       throw new PostgresError(
         'unusable',
-        `${name} cannot store every name (its encoding is ${encoding}): create it with createdb --encoding=UTF8 --template=template0`,
+        `${name} cannot store every name (its encoding is ${row?.encoding}): create it with createdb --encoding=UTF8 --template=template0`,
       );
     await expectEqualClocks(pool, name, clock);
   } catch (error) {
@@ -50,11 +51,8 @@ export async function expectReliable(pool: Pool, clock: Clock = systemClock): Pr
 
 async function expectEqualClocks(pool: Pool, name: string, clock: Clock): Promise<void> {
   const asked = clock.instant();
-  const row = await findRow<{ nowMs: number }>(
-    pool,
-    `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "nowMs"`,
-  );
-  const differenceMs = clock.now() - (row?.nowMs ?? 0);
+  const nowMs = await databaseTime(pool);
+  const differenceMs = clock.now() - nowMs;
   // The answer itself was under way for a while.
   if (Math.abs(differenceMs) <= CLOCK_MS_MAX + elapsedMs(clock, asked)) return;
   const seconds = Math.round(Math.abs(differenceMs) / 1000);

@@ -1,7 +1,11 @@
 import { type Html, html } from '../../util/html.ts';
+import { MARKUP_LENGTH_MAX } from '../links/web/lines.ts';
 
 /** Maximum number of rows that a page shows. */
 const ROWS_MAX = 1000;
+
+/** Maximum number of cells in a row that fits into the page. */
+const CELLS_MAX = MARKUP_LENGTH_MAX / '<td></td>'.length;
 
 interface CsvFile {
   readonly name: string;
@@ -11,12 +15,18 @@ interface CsvFile {
   readonly isCut: boolean;
 }
 
-/** Returns a page with the first rows of comma-separated values (RFC 4180) as a table. */
+/**
+ * Returns a page with the first rows of comma-separated values (RFC 4180) as a table. It ends before a row that would make
+ * it too long: an empty cell takes nine characters.
+ */
 export function csvPage({ name, text, isCut }: CsvFile): Html {
-  const rows: (readonly string[])[] = [];
+  const rows: Html[] = [];
+  let length = 0;
   let isLonger = isCut;
-  for (const row of rowsOf(text)) {
-    if (rows.length === ROWS_MAX) {
+  for (const cells of rowsOf(text)) {
+    const row = html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>\n`;
+    length += row.markup.length;
+    if (rows.length === ROWS_MAX || length > MARKUP_LENGTH_MAX) {
       isLonger = true;
       break;
     }
@@ -29,20 +39,21 @@ export function csvPage({ name, text, isCut }: CsvFile): Html {
 </head>
 <body>
 <table>
-${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</table>
+${rows}</table>
 ${isLonger ? html`<p>The file has more rows than are shown here.</p>` : undefined}
 </body>
 </html>
 `;
 }
 
-/** Yields the cells of each row; an empty line has none. */
+/** Yields the cells of each row; an empty line has none. Ends after the beginning of a row that has too many. */
 function* rowsOf(text: string): Generator<readonly string[]> {
   const cell = cellPattern(separatorIn(text));
   let row: string[] = [];
   while (cell.lastIndex < text.length) {
     const [, quoted, plain = '', end] = cell.exec(text) ?? [];
     row.push((quoted ?? '').replaceAll('""', '"') + plain);
+    if (row.length > CELLS_MAX) return yield row;
     if (end !== '\n' && cell.lastIndex < text.length) continue;
     if (row.length > 1 || row[0] !== '') yield row;
     row = [];

@@ -10,18 +10,21 @@ import type { Renderings, RenderKind } from './render-process.ts';
  * Maximum duration of a task, in ms, without the start of the process, which a busy machine delays. A document or image that
  * takes longer was crafted for that.
  */
-const TASK_MAX_MS = 10_000;
+const TASK_MS_MAX = 10_000;
 /** Maximum number of tasks that wait outside of lines; beyond it callers get an error that asks for a retry. */
 const WAITING_MAX = 32;
 /** Maximum number of tasks that wait in a line. Pages of folders load an image when it is about to be seen. */
 const LINE_WAITING_MAX = 1_000;
 /** How long the process is kept without a task, in ms: it takes about 50 MB. */
-const IDLE_MAX_MS = 60_000;
+const IDLE_MS_MAX = 60_000;
 /** Limit of the process's JavaScript heap, in MB. Pixels are outside of it; `thumbnails/render.ts` limits them. */
-const HEAP_MAX_MB = 256;
+const HEAP_MB_MAX = 256;
 
-/** `busy`: too many tasks wait. `failed`: the task took too long, or two processes ended over it. */
-export type Unrendered = 'busy' | 'failed';
+/**
+ * `busy`: too many tasks wait. `no-process`: the system starts no process for the task or kills each. `failed`: the task took
+ * too long, or the process crashed over it.
+ */
+type Unrendered = 'busy' | 'no-process' | 'failed';
 
 /** How a caller waits for the result of its task. */
 export interface Waiting {
@@ -88,15 +91,15 @@ export class Renderer<Kind extends RenderKind> {
   async #runInQueue(
     load: () => Promise<Renderings[Kind]['task']>,
     signal: AbortSignal,
-  ): Promise<Renderings[Kind]['result'] | 'failed'> {
+  ): Promise<Renderings[Kind]['result'] | Unrendered> {
     const run = async () => {
       if (this.#isClosed) return 'failed';
       const task = await load();
       // A second process, because the system may have killed the first one, which is not the document's fault.
-      return (await this.#ask(task)) ?? (await this.#ask(task)) ?? 'failed';
+      return (await this.#ask(task)) ?? (await this.#ask(task)) ?? 'no-process';
     };
     // A cast, because the process answers a task of a kind with a result of that kind.
-    return (await inTurn(this.#queue, run, signal)) as Renderings[Kind]['result'] | 'failed';
+    return (await inTurn(this.#queue, run, signal)) as Renderings[Kind]['result'] | Unrendered;
   }
 
   /** Ends the process for good. Running and waiting tasks fail. */
@@ -111,16 +114,19 @@ export class Renderer<Kind extends RenderKind> {
     this.#child = undefined;
   }
 
-  /** Returns the process's answer, or `failed` if there is none in time; `undefined` if the process ends. */
+  /**
+   * Returns the process's answer; `failed` if it crashes or there is no answer in time; `undefined` if there is no process
+   * because of the system.
+   */
   async #ask(task: Renderings[Kind]['task']): Promise<unknown> {
     if (this.#isClosed) return 'failed';
     this.#idle?.abort();
-    const child = this.#child ?? this.#start();
     const ended = new AbortController();
     try {
+      const child = this.#child ?? this.#start();
       await this.#ready;
       const answer = this.#answer(child, task, ended.signal);
-      return await waitAtMost(this.clock, TASK_MAX_MS, answer, () => {
+      return await waitAtMost(this.clock, TASK_MS_MAX, answer, () => {
         this.#endProcess();
         return 'failed';
       });
@@ -135,17 +141,21 @@ export class Renderer<Kind extends RenderKind> {
 
   async #answer(child: ChildProcess, task: Renderings[Kind]['task'], signal: AbortSignal): Promise<unknown> {
     const answered = once(child, 'message', { signal });
-    const gone = once(child, 'exit', { signal }).then(() => Promise.reject(new Error('the process ended')));
+    // The system kills a process by SIGKILL when memory is short. Anything else is a crash.
+    const gone = once(child, 'exit', { signal }).then(([, killedBy]) => [
+      killedBy === 'SIGKILL' ? undefined : 'failed',
+    ]);
     child.send(task);
     const [result] = await Promise.race([answered, gone]);
     return result;
   }
 
+  /** Throws if the system has no memory for a process; other reasons reject `#ready`. */
   #start(): ChildProcess {
     const child = fork(this.program, [this.kind], {
       // Without the service's environment, which may contain secrets.
       env: { MALLOC_ARENA_MAX: '2' },
-      execArgv: [`--max-old-space-size=${HEAP_MAX_MB}`],
+      execArgv: [`--max-old-space-size=${HEAP_MB_MAX}`],
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
@@ -168,7 +178,7 @@ export class Renderer<Kind extends RenderKind> {
   async #endWhenIdle(): Promise<void> {
     const idle = new AbortController();
     this.#idle = idle;
-    await this.clock.sleep(IDLE_MAX_MS, idle.signal).then(
+    await this.clock.sleep(IDLE_MS_MAX, idle.signal).then(
       () => this.#endProcess(),
       () => undefined,
     );

@@ -1,3 +1,4 @@
+import { pathFromRoot } from '../accounts/accounts.ts';
 import { failure, nested, refused } from '../api/failures.ts';
 import { metadata, wireTime } from '../api/metadata.ts';
 import { absolutePath, destination, readPath } from '../api/paths.ts';
@@ -33,8 +34,9 @@ const SAVE: RefusalTable = {
 };
 
 /**
- * Copies the current item to `path`. Within one account this is a single change. A file of another account is read and
- * written; a folder of another account is refused, because the copy would not be a single change.
+ * Copies the current item to `path`. Where the caller's paths reach the item, this is a single change. Any other file, of
+ * another account or outside of the caller's home, is read and written; a folder is refused, because the copy would not be
+ * a single change.
  */
 const save = rpc({
   name: 'files/copy_reference/save',
@@ -50,7 +52,8 @@ const save = rpc({
     const source = account && (await itemOf(call, account, found.itemId));
     if (!source) throw refused(failure('not_found'));
     const path = destination(argument.path, namespace);
-    if (found.accountId === caller.account.id) {
+    const isOwn = found.accountId === caller.account.id;
+    if (isOwn && pathFromRoot(caller.account, source.pathLower) !== undefined) {
       const options = { copy: true, autorename: false };
       return { metadata: metadata(await storage.relocate(namespace, source.id, path, options)) };
     }
@@ -65,7 +68,7 @@ const save = rpc({
     } as const;
     const body = {
       bytes: storage.read(account.namespace, source, undefined),
-      maxBytes: sizeBytes,
+      bytesMax: sizeBytes,
       contentHash,
     };
     return { metadata: metadata(await storage.upload(namespace, commit, body, { refusedBytes: 'dropped' })) };

@@ -8,6 +8,7 @@ import { LISTING, LOOKUP, NO_REFUSALS } from '../api/refusals.ts';
 import { type ApiCall, type ApiCaller, openRpc, type Route, rpc } from '../api/route.ts';
 import { boolean, integer, optional, required, type StructOf, string, withDefault } from '../api/schema.ts';
 import {
+  checkStillThere,
   linkContinue,
   linkCursor,
   linkListing,
@@ -91,6 +92,7 @@ const listFolder = openRpc('app-or-user', {
     const { argument, storage } = call;
     const { owner, scope, opened } = await listed(call, argument);
     const page = await storage.list(owner, scope, argument.limit);
+    if (opened) await checkStillThere(call, opened, owner);
     const asked = askedBy(argument);
     return opened ? linkPage(page, opened.link.token, asked) : listing(page, asked);
   },
@@ -104,6 +106,7 @@ const latestCursor = rpc({
   handle: async (call) => {
     const { owner, scope, opened } = await listed(call, call.argument);
     const cursor = await call.storage.latestCursor(owner, scope, call.argument.limit);
+    if (opened) await checkStillThere(call, opened, owner);
     const ofLink = opened ? linkCursor(opened.link.token, cursor) : cursor;
     return { cursor: withAsked(ofLink, askedBy(call.argument)) };
   },

@@ -1,3 +1,5 @@
+import { endingOf } from '../../util/file-name.ts';
+import { joinPieces } from '../../util/whole-body.ts';
 import { failure, refused } from '../api/failures.ts';
 import { fileMetadata } from '../api/metadata.ts';
 import { exceptRoot, readPath, rev } from '../api/paths.ts';
@@ -8,7 +10,7 @@ import { type ReadableFile, readableFile } from '../content/file-content.ts';
 import { textOf } from '../content/file-text.ts';
 
 /** Maximum size of the beginning of a table that is read, in bytes. */
-const TABLE_MAX_BYTES = 1024 * 1024;
+const TABLE_BYTES_MAX = 1024 * 1024;
 
 /** A rendered file, without its metadata. */
 type Rendition = Pick<MadeContent, 'type' | 'sizeBytes' | 'bytes'>;
@@ -27,7 +29,7 @@ const preview = download({
     const { namespace } = caller.account;
     const address = argument.rev ? `rev:${argument.rev}` : exceptRoot(argument.path, namespace);
     const file = readableFile(await storage.stat(namespace, address, false));
-    const render = RENDERERS[/\.([^.]*)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''];
+    const render = RENDERERS.get(endingOf(file.name));
     if (!render) throw refused(failure('unsupported_extension'));
     return { ...(await render(call, { namespace, file })), result: fileMetadata(file) };
   },
@@ -35,9 +37,13 @@ const preview = download({
 
 export const PREVIEW_ROUTES: readonly Route[] = [preview];
 
-const RENDERERS: Readonly<
-  Record<string, ((call: ApiCall<ApiCaller>, file: ReadableFile) => Promise<Rendition>) | undefined>
-> = { ai: pdfInside, csv: tablePage };
+type Render = (call: ApiCall<ApiCaller>, file: ReadableFile) => Promise<Rendition>;
+
+/** By the ending of a name. */
+const RENDERERS = new Map<string, Render>([
+  ['ai', pdfInside],
+  ['csv', tablePage],
+]);
 
 /**
  * Returns the PDF in an Illustrator file: Illustrator saves a PDF with its own data added; only files from before 2000
@@ -48,10 +54,8 @@ async function pdfInside(
   { namespace, file }: ReadableFile,
 ): Promise<Rendition> {
   const mark = '%PDF-';
-  const beginning: Uint8Array[] = [];
-  for await (const chunk of storage.read(namespace, file, { start: 0, end: mark.length }))
-    beginning.push(chunk);
-  if (Buffer.concat(beginning).toString('latin1') !== mark) throw refused(failure('unsupported_content'));
+  const beginning = await joinPieces(storage.read(namespace, file, { start: 0, end: mark.length }));
+  if (beginning.toString('latin1') !== mark) throw refused(failure('unsupported_content'));
   const bytes = storage.read(namespace, file, undefined, { lent: true });
   return { type: 'application/pdf', sizeBytes: file.sizeBytes, bytes };
 }
@@ -60,7 +64,7 @@ async function tablePage(
   { storage, previews, signal }: ApiCall<ApiCaller>,
   shown: ReadableFile,
 ): Promise<Rendition> {
-  const beginning = await textOf(storage, shown, TABLE_MAX_BYTES);
+  const beginning = await textOf(storage, shown, TABLE_BYTES_MAX);
   if (!beginning) throw refused(failure('unsupported_content'));
   const { namespace, file } = shown;
   const { name } = file;

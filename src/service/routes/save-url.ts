@@ -10,7 +10,7 @@ import { type Commit, StorageError } from '../storage/storage.ts';
 import { checkRoute, launch } from './jobs.ts';
 
 /** Maximum size of a file, in bytes. The real service's limit is not published. */
-const FILE_MAX_BYTES = 10 * 1024 ** 3;
+const FILE_BYTES_MAX = 10 * 1024 ** 3;
 
 /** The line of downloads, separate from batches, with several at a time: a slow host must not delay them. */
 const DOWNLOADS = { name: 'downloads', atOnce: 4 };
@@ -50,9 +50,9 @@ async function saved(
   const commit: Commit = { path, mode: { tag: 'add' }, autorename: true, strictConflict: true };
   try {
     return await webFiles.fetch(url, closing, async ({ sizeBytes = 0, bytes, until }) => {
-      const maxBytes = await roomOf(call);
-      if (sizeBytes > maxBytes) throw new StorageError({ kind: 'body', tag: 'payload_too_large' });
-      const body = { bytes, maxBytes };
+      const bytesMax = await roomOf(call);
+      if (sizeBytes > bytesMax) throw new StorageError({ kind: 'body', tag: 'payload_too_large' });
+      const body = { bytes, bytesMax };
       const options = { refusedBytes: 'dropped', until } as const;
       const file = await storage.upload(caller.account.namespace, commit, body, options);
       return { '.tag': 'complete', ...fileMetadata(file) };
@@ -75,5 +75,5 @@ function failureFor(error: unknown): WireFailure | undefined {
  */
 async function roomOf({ caller, storage, freeBytes }: ApiCall<ApiCaller>): Promise<number> {
   const { limitBytes, usedBytes } = await storage.usage(caller.account.namespace);
-  return Math.max(0, Math.min(FILE_MAX_BYTES, limitBytes - usedBytes, await freeBytes()));
+  return Math.max(0, Math.min(FILE_BYTES_MAX, limitBytes - usedBytes, await freeBytes()));
 }

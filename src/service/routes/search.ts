@@ -17,7 +17,7 @@ import {
 import type { CATEGORIES } from '../search/category.ts';
 import { highlightsOf, type Match, matchesOf, type Search } from '../search/search.ts';
 
-const QUERY_MAX_CHARACTERS = 1000;
+const QUERY_CHARACTERS_MAX = 1000;
 const RESULTS_MAX = 1000;
 const RESULTS_DEFAULT = 100;
 
@@ -53,7 +53,7 @@ const options = struct({
 });
 
 const searchFields = {
-  query: required(string({ maxLength: QUERY_MAX_CHARACTERS })),
+  query: required(string({ maxLength: QUERY_CHARACTERS_MAX })),
   options: withDefault(options, options({})),
   match_field_options: withDefault(struct({ include_highlights: withDefault(boolean, false) }), {
     include_highlights: false,
@@ -95,7 +95,7 @@ const searchV1 = rpc({
   scope: 'files.metadata.read',
   argument: {
     path: required(pathOrRoot),
-    query: required(string({ maxLength: QUERY_MAX_CHARACTERS })),
+    query: required(string({ maxLength: QUERY_CHARACTERS_MAX })),
     start: withDefault(integer({ min: 0, max: START_MAX }), 0),
     max_results: withDefault(integer({ min: 1, max: RESULTS_MAX }), RESULTS_DEFAULT),
     mode: withDefault(union({ filename: null, filename_and_content: null, deleted_filename: null }), {

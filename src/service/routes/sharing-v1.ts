@@ -6,7 +6,8 @@ import { type ApiCall, type ApiCaller, type Route, rpc } from '../api/route.ts';
 import { boolean, optional, required, string, union, withDefault } from '../api/schema.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { isExpired, type Link } from '../links/links.ts';
-import { itemAt, itemsOf, itemWithFolders, linkMetadata, type OpenLink } from '../links/sharing.ts';
+import { itemAt, itemsOf, itemWithFolders, type OpenLink } from '../links/sharing.ts';
+import { linkUrl } from '../links/url.ts';
 import { StorageError } from '../storage/storage.ts';
 
 /** The first version: an existing link is the result instead of an error. */
@@ -31,7 +32,7 @@ const createLink = rpc({
       visibility: 'public',
       allowDownload: true,
     });
-    return pathLink(call, { link, account: caller.account, item });
+    return pathLink(call, { link, item });
   },
 });
 
@@ -71,7 +72,7 @@ async function linkedIds(call: ApiCall<ApiCaller>, path: string): Promise<readon
   }
 }
 
-/** Returns the links whose item exists. */
+/** Returns the links whose item exists where the caller's paths begin: PathLinkMetadata is never without a path. */
 async function openPathLinks(call: ApiCall<ApiCaller>, links: readonly Link[]): Promise<object[]> {
   const { account } = call.caller;
   const items = await itemsOf(
@@ -81,15 +82,14 @@ async function openPathLinks(call: ApiCall<ApiCaller>, links: readonly Link[]): 
   );
   return links.flatMap((link, index) => {
     const item = items[index];
-    return item ? [{ '.tag': 'path', ...pathLink(call, { link, account, item }) }] : [];
+    return item ? [{ '.tag': 'path', ...pathLink(call, { link, item }) }] : [];
   });
 }
 
 /** Returns PathLinkMetadata. Its Visibility has no member for a link that admits nobody. */
-function pathLink(deps: ServiceDeps, opened: OpenLink): object {
-  const { link, item } = opened;
+function pathLink(deps: ServiceDeps, { link, item }: Pick<OpenLink, 'link' | 'item'>): object {
   return {
-    url: linkMetadata(deps, opened, true).url,
+    url: linkUrl(deps.webUrl(), link, item.name),
     visibility: { '.tag': link.visibility === 'no_one' ? 'other' : link.visibility },
     ...(link.expiresMs !== undefined && { expires: wireTime(link.expiresMs) }),
     path: item.pathDisplay,

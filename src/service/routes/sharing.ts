@@ -1,4 +1,5 @@
 import type { ListSharedLinksResult } from '../../wire/account.ts';
+import { inRoot } from '../accounts/accounts.ts';
 import { hashOfPassword } from '../accounts/secrets.ts';
 import { type ApiRefusal, failure, refused } from '../api/failures.ts';
 import { readPath } from '../api/paths.ts';
@@ -10,7 +11,15 @@ import type { ServiceDeps } from '../deps.ts';
 import { accessLink, LINK_REFUSALS, linkFields, ownLink } from '../links/access.ts';
 import { isExpired, type Link } from '../links/links.ts';
 import { linkSettings, modifiedLink, type WantedLink, wantedLink } from '../links/settings.ts';
-import { itemAt, itemOf, itemsOf, itemWithFolders, linkMetadata, type OpenLink } from '../links/sharing.ts';
+import {
+  itemAt,
+  itemOf,
+  itemsOf,
+  itemWithFolders,
+  linkMetadata,
+  type SeenLink,
+  seenByOwner,
+} from '../links/sharing.ts';
 
 /** Creates a link. An item has one link; creating a second is an error that contains the first. */
 const createLink = rpc({
@@ -32,9 +41,9 @@ const createLink = rpc({
       ...(passwordHash && { passwordHash }),
       ...(wanted.expiresMs !== undefined && { expiresMs: wanted.expiresMs }),
     });
-    const opened = { link, account: caller.account, item };
-    if (!isNew) throw alreadyExists(call, opened, wanted);
-    return linkMetadata(call, opened, true);
+    const made = { link, item, isOwner: true, path: item.pathLower };
+    if (!isNew) throw alreadyExists(call, made, wanted);
+    return linkMetadata(call, made);
   },
 });
 
@@ -93,7 +102,7 @@ const modifyLink = rpc({
     const { token, itemId } = await ownLink(call, argument.url, 'shared_link_not_found');
     const password = argument.settings.link_password;
     const passwordHash = password ? await hashOfPassword(password) : undefined;
-    const item = await itemOf(call, caller.account, itemId);
+    const item = await itemOf(call, inRoot(caller.account), itemId);
     // Decides by the link as it is after the waits.
     const changed = (current: Link): Link => {
       const nowMs = clock.now();
@@ -103,7 +112,7 @@ const modifyLink = rpc({
     };
     const link = item && (await links.change(token, changed));
     if (!link) throw refused(failure('shared_link_not_found'));
-    return linkMetadata(call, { link, account: caller.account, item }, true);
+    return linkMetadata(call, seenByOwner(caller.account, link, item));
   },
 });
 
@@ -114,8 +123,7 @@ const linkMetadataOf = openRpc('app-or-user', {
   argument: linkFields,
   refusals: NO_REFUSALS,
   handle: async (call) => {
-    const opened = await accessLink(call, call.argument);
-    return linkMetadata(call, opened, opened.isOwner);
+    return linkMetadata(call, await accessLink(call, call.argument));
   },
 });
 
@@ -130,11 +138,8 @@ const linkFile = openDownload({
     const { item, link, account, isOwner } = opened;
     if (item.kind === 'folder') throw refused(failure('shared_link_is_directory'));
     if (!isOwner && !link.allowDownload) throw refused(failure('shared_link_access_denied'));
-    return fileContent(
-      call,
-      { namespace: account.namespace, file: item },
-      linkMetadata(call, opened, isOwner),
-    );
+    const shared = { namespace: account.namespace, file: item };
+    return fileContent(call, shared, linkMetadata(call, opened));
   },
 });
 
@@ -180,7 +185,7 @@ export const SHARING_ROUTES: readonly Route[] = [
   listFolders,
 ];
 
-/** Returns the links that have not expired and whose item exists. */
+/** Returns the links that have not expired and whose item exists, also outside of where the caller's paths begin. */
 async function existingLinks(
   deps: ServiceDeps,
   { account }: ApiCaller,
@@ -190,12 +195,12 @@ async function existingLinks(
   const current = links.filter((link) => !isExpired(link, nowMs));
   const items = await itemsOf(
     deps,
-    account,
+    inRoot(account),
     current.map(({ itemId }) => itemId),
   );
   return current.flatMap((link, index) => {
     const item = items[index];
-    return item ? [linkMetadata(deps, { link, account, item }, true)] : [];
+    return item ? [linkMetadata(deps, seenByOwner(account, link, item))] : [];
   });
 }
 
@@ -215,7 +220,7 @@ async function allLinks(
 }
 
 /** Returns the refusal of a second link. It contains the existing link only if that has the requested settings. */
-function alreadyExists(deps: ServiceDeps, existing: OpenLink, wanted: WantedLink): ApiRefusal {
+function alreadyExists(deps: ServiceDeps, existing: SeenLink, wanted: WantedLink): ApiRefusal {
   const { link } = existing;
   const isAsWanted =
     wanted.visibility === link.visibility &&
@@ -224,6 +229,6 @@ function alreadyExists(deps: ServiceDeps, existing: OpenLink, wanted: WantedLink
     wanted.allowDownload === link.allowDownload;
   const tag = 'shared_link_already_exists';
   if (!isAsWanted) return refused(failure(tag));
-  const metadata = { '.tag': 'metadata', metadata: linkMetadata(deps, existing, true) };
+  const metadata = { '.tag': 'metadata', metadata: linkMetadata(deps, existing) };
   return refused({ tags: [tag, 'metadata'], value: { '.tag': tag, [tag]: metadata } });
 }

@@ -47,7 +47,8 @@ const temporaryUploadLink = rpc({
     const nowMs = clock.now();
     const { id: accountId, namespace } = caller.account;
     const target = { kind: 'upload', accountId, namespace, commit: argument.commit_info } as const;
-    const secret = await temporaryLinks.add(target, nowMs + argument.duration * 1000);
+    // A duration may have parts of a millisecond, and times are stored as whole ones.
+    const secret = await temporaryLinks.add(target, nowMs + Math.floor(argument.duration * 1000));
     return { link: uploadUrl(contentUrl(), secret) };
   },
 });

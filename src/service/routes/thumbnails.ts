@@ -103,23 +103,23 @@ const thumbnailV1 = download({
   },
 });
 
-const BATCH_MAX_ENTRIES = 25;
+const BATCH_ENTRIES_MAX = 25;
 /** Maximum size of the thumbnails of one answer, in bytes: images at their original size would take gigabytes. */
-const BATCH_MAX_BYTES = 64 * 1024 * 1024;
+const BATCH_BYTES_MAX = 64 * 1024 * 1024;
 /** Maximum number of entries that are read. */
-const BATCH_MAX_READ = 1000;
+const BATCH_READ_MAX = 1000;
 
 const batch = rpc({
   name: 'files/get_thumbnail_batch',
   host: 'content',
   scope: 'files.content.read',
   argument: {
-    entries: required(list(struct({ path: required(readPath), ...imageFields }), { max: BATCH_MAX_READ })),
+    entries: required(list(struct({ path: required(readPath), ...imageFields }), { max: BATCH_READ_MAX })),
   },
   refusals: LOOKUP,
   handle: async (call) => {
     const { entries } = call.argument;
-    if (entries.length > BATCH_MAX_ENTRIES) throw refused(failure('too_many_files'));
+    if (entries.length > BATCH_ENTRIES_MAX) throw refused(failure('too_many_files'));
     return new WrittenResult(await withFirstChunk(batchJson(call, entries)));
   },
 });
@@ -133,7 +133,7 @@ async function* batchJson(
   call: ApiCall<ApiCaller>,
   entries: readonly BatchEntry[],
 ): AsyncGenerator<Uint8Array> {
-  let leftBytes = BATCH_MAX_BYTES;
+  let leftBytes = BATCH_BYTES_MAX;
   let before = '{"entries":[';
   for (const entry of entries) {
     leftBytes -= yield* batchEntryJson(call, entry, before, leftBytes);
@@ -150,9 +150,9 @@ async function* batchEntryJson(
   call: ApiCall<ApiCaller>,
   entry: BatchEntry,
   before: string,
-  maxBytes: number,
+  bytesMax: number,
 ): AsyncGenerator<Uint8Array, number> {
-  const made = await batchThumbnail(call, entry, maxBytes);
+  const made = await batchThumbnail(call, entry, bytesMax);
   if (!('image' in made)) {
     yield Buffer.from(before + JSON.stringify({ '.tag': 'failure', failure: made.value }));
     return 0;
@@ -180,23 +180,25 @@ interface BatchThumbnail {
 async function batchThumbnail(
   call: ApiCall<ApiCaller>,
   entry: BatchEntry,
-  maxBytes: number,
+  bytesMax: number,
 ): Promise<BatchThumbnail | WireFailure> {
   try {
     const { source } = await ownFile(call, call.caller, entry.path);
     // In a line, because an answer that has begun cannot ask the client to come back later.
     const image = await imageOf(call, source, wantedOf(entry), call.caller.account.id);
-    const release = image.length <= maxBytes ? call.previews.hold(image.length) : undefined;
+    const release = image.length <= bytesMax ? call.previews.hold(image.length) : undefined;
     return release ? { file: source.file, image, release } : failure('conversion_error');
   } catch (error) {
     if (error instanceof ApiRefusal && error.status === 409) return error.failure;
+    // Even in a line, when the system has no process for it.
+    if (error instanceof ApiRefusal && error.status === 429) return failure('conversion_error');
     const known = error instanceof StorageError ? failureOf(error, LOOKUP) : undefined;
     if (!known) throw error;
     return known;
   }
 }
 
-/** `Retry-After` while too many thumbnails are being rendered or wait to be read, in seconds. */
+/** `Retry-After` while too many thumbnails wait to be rendered or read, or none can be rendered, in seconds. */
 const RETRY_SECONDS = 5;
 
 /** Returns the thumbnail; the call waits for it in a line, if one is named. Throws ThumbnailError's members, and 429. */
@@ -232,7 +234,7 @@ async function linkedFile(
   try {
     const opened = await accessLink(call, { url, path, link_password: password });
     const file = readableFile(opened.item);
-    const { url: fileUrl, id, path_lower } = linkMetadata(call, opened, opened.isOwner);
+    const { url: fileUrl, id, path_lower } = linkMetadata(call, opened);
     const source = { namespace: opened.account.namespace, file };
     return { source, result: { link_metadata: { url: fileUrl, id, path: path_lower, rev: file.rev } } };
   } catch (error) {

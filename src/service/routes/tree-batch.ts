@@ -10,8 +10,8 @@ import { type Outcome, StorageError, type StoredFolder } from '../storage/storag
 import { checkRoute, complete, launch } from './jobs.ts';
 
 /** Maximum number of entries, as at the real service. */
-const BATCH_MAX_ENTRIES = 1000;
-const BATCH_MAX_FOLDERS = 10_000;
+const BATCH_ENTRIES_MAX = 1000;
+const BATCH_FOLDERS_MAX = 10_000;
 
 /** Maximum number of folders that are created without a job. */
 const FOLDERS_AT_ONCE = 20;
@@ -26,7 +26,7 @@ const createFolders = rpc({
   name: CREATE_FOLDERS,
   scope: 'files.content.write',
   argument: {
-    paths: required(list(writePath, { max: BATCH_MAX_FOLDERS })),
+    paths: required(list(writePath, { max: BATCH_FOLDERS_MAX })),
     autorename: withDefault(boolean, false),
     force_async: withDefault(boolean, false),
   },
@@ -61,7 +61,7 @@ const deleteEntry = struct({ path: required(writePathOrId), parent_rev: optional
 const deleteBatch = rpc({
   name: DELETE_ALL,
   scope: 'files.content.write',
-  argument: { entries: required(list(deleteEntry, { max: BATCH_MAX_ENTRIES })) },
+  argument: { entries: required(list(deleteEntry, { max: BATCH_ENTRIES_MAX })) },
   refusals: NO_REFUSALS,
   handle: (call) => {
     const { argument, caller, storage } = call;
@@ -85,7 +85,7 @@ const deleteBatch = rpc({
 const relocationEntry = struct({ from_path: required(writePathOrId), to_path: required(writePathOrId) });
 
 const relocationFields = {
-  entries: required(list(relocationEntry, { min: 1, max: BATCH_MAX_ENTRIES })),
+  entries: required(list(relocationEntry, { min: 1, max: BATCH_ENTRIES_MAX })),
   autorename: withDefault(boolean, false),
 };
 

@@ -18,14 +18,14 @@ import { checkRoute, complete, launch } from './jobs.ts';
 import { sessionAt, sessionCursor } from './upload.ts';
 
 /** Maximum number of entries, as at the real service. */
-const BATCH_MAX_ENTRIES = 1000;
+const BATCH_ENTRIES_MAX = 1000;
 
 /** Starts many sessions without bytes. */
 const startBatch = rpc({
   name: 'files/upload_session/start_batch',
   scope: 'files.content.write',
   argument: {
-    num_sessions: required(integer({ min: 1, max: BATCH_MAX_ENTRIES })),
+    num_sessions: required(integer({ min: 1, max: BATCH_ENTRIES_MAX })),
     session_type: optional(union({ sequential: null, concurrent: null })),
   },
   refusals: SESSION,
@@ -49,7 +49,7 @@ const appendBatch = upload({
   name: 'files/upload_session/append_batch',
   scope: 'files.content.write',
   argument: {
-    entries: required(list(piece, { max: BATCH_MAX_ENTRIES })),
+    entries: required(list(piece, { max: BATCH_ENTRIES_MAX })),
     content_hash: optional(contentHash),
   },
   refusals: SESSION,
@@ -69,7 +69,7 @@ const finishEntry = struct({
 
 type FinishEntry = ReturnType<typeof finishEntry>;
 
-const finishArgument = { entries: required(list(finishEntry, { max: BATCH_MAX_ENTRIES })) };
+const finishArgument = { entries: required(list(finishEntry, { max: BATCH_ENTRIES_MAX })) };
 
 /** Commits sessions without a job, unlike its first version; the sessions must be closed. */
 const finishBatch = rpc({
@@ -117,7 +117,7 @@ export const UPLOAD_BATCH_ROUTES: readonly Route[] = [
 ];
 
 function noBytes(): Incoming {
-  return { bytes: (async function* () {})(), maxBytes: 0 };
+  return { bytes: (async function* () {})(), bytesMax: 0 };
 }
 
 function pieceOf({ cursor, length, close }: ReturnType<typeof piece>): SessionPiece {

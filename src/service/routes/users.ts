@@ -123,13 +123,13 @@ const spaceUsage = rpc({
   },
 });
 
-const QUERY_MAX_CHARACTERS = 500;
+const QUERY_CHARACTERS_MAX = 500;
 
 /** Returns its argument, so that a client can test the service and its token. */
 const checkUser = rpc({
   name: 'check/user',
   scope: 'account_info.read',
-  argument: { query: withDefault(string({ maxLength: QUERY_MAX_CHARACTERS }), '') },
+  argument: { query: withDefault(string({ maxLength: QUERY_CHARACTERS_MAX }), '') },
   refusals: NO_REFUSALS,
   handle: ({ argument }) => ({ result: argument.query }),
 });
@@ -138,7 +138,7 @@ const checkUser = rpc({
 const checkApp = openRpc('app', {
   name: 'check/app',
   scope: undefined,
-  argument: { query: withDefault(string({ maxLength: QUERY_MAX_CHARACTERS }), '') },
+  argument: { query: withDefault(string({ maxLength: QUERY_CHARACTERS_MAX }), '') },
   refusals: NO_REFUSALS,
   handle: ({ argument }) => ({ result: argument.query }),
 });

@@ -10,11 +10,11 @@ import { waitAtMost } from '../../util/wait.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /** Maximum duration of a fetch, in ms, as at the real service. */
-const TOTAL_MAX_MS = 15 * 60 * 1000;
+const TOTAL_MS_MAX = 15 * 60 * 1000;
 /** Maximum time to resolve a host, connect to it and get the beginning of its answer, in ms. */
-const ANSWER_MAX_MS = 30_000;
+const ANSWER_MS_MAX = 30_000;
 /** Maximum pause within an answer, in ms. */
-const SILENCE_MAX_MS = 60_000;
+const SILENCE_MS_MAX = 60_000;
 /** Maximum number of redirects. */
 const REDIRECTS_MAX = 10;
 const REDIRECTS: ReadonlySet<number | undefined> = new Set([301, 302, 303, 307, 308]);
@@ -75,8 +75,8 @@ export class WebFiles {
   async fetch<T>(url: URL, closing: AbortSignal, take: (file: WebFile) => Promise<T>): Promise<T> {
     const over = new AbortController();
     const { signal, release } = linkedSignal(closing, over.signal);
-    this.clock.sleep(TOTAL_MAX_MS, signal).then(
-      () => over.abort(new DownloadFailed(`it took longer than ${TOTAL_MAX_MS} ms`)),
+    this.clock.sleep(TOTAL_MS_MAX, signal).then(
+      () => over.abort(new DownloadFailed(`it took longer than ${TOTAL_MS_MAX} ms`)),
       () => undefined,
     );
     try {
@@ -95,7 +95,7 @@ export class WebFiles {
   async #open(start: URL, signal: AbortSignal): Promise<Omit<WebFile, 'until'>> {
     let url = start;
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
-      const answer = await this.#inTime(ANSWER_MAX_MS, this.#ask(url, signal));
+      const answer = await this.#inTime(ANSWER_MS_MAX, this.#ask(url, signal));
       if (!REDIRECTS.has(answer.statusCode)) return this.#file(answer, signal);
       answer.destroy();
       url = redirectTarget(answer, url);
@@ -160,7 +160,7 @@ export class WebFiles {
         throw failureOf(error, signal);
       });
     for (;;) {
-      const next = await this.#inTime(SILENCE_MAX_MS, read());
+      const next = await this.#inTime(SILENCE_MS_MAX, read());
       if (next.done) break;
       yield next.value;
     }

@@ -1,3 +1,4 @@
+import { extensionOf } from '../../util/file-name.ts';
 import type { Stored, StoredDeletion } from '../storage/storage.ts';
 
 /** FileCategory. */
@@ -39,9 +40,4 @@ export function categoryOf(item: Stored | StoredDeletion): FileCategory {
 /** Returns the category of a file with this name. */
 export function categoryOfName(name: string): FileCategory {
   return BY_EXTENSION.get(extensionOf(name)) ?? 'others';
-}
-
-/** Returns the extension in lower case, without the dot; `''` without one. */
-export function extensionOf(name: string): string {
-  return /.\.([^.]+)$/s.exec(name)?.[1]?.toLowerCase() ?? '';
 }

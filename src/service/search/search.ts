@@ -1,4 +1,5 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
+import { extensionOf } from '../../util/file-name.ts';
 import {
   type NameFilter,
   type NameLookup,
@@ -7,7 +8,7 @@ import {
   type Stored,
   type StoredDeletion,
 } from '../storage/storage.ts';
-import { categoryOf, categoryOfName, extensionOf, type FileCategory } from './category.ts';
+import { categoryOf, categoryOfName, type FileCategory } from './category.ts';
 import { type NameMatcher, nameMatcher } from './name-match.ts';
 
 /** A search: its query, and where it looks. */

@@ -14,7 +14,7 @@ export interface Transaction {
   readonly room: { rows: number };
   /** Changed paths, for the calls that wait for changes. */
   readonly changes: Change[];
-  /** Hex hashes of block files that the database no longer references. */
+  /** Names in the block store of blocks that the database no longer references. */
   readonly orphans: string[];
 }
 
@@ -80,9 +80,9 @@ export function newTransaction(
 }
 
 /**
- * Works through `entries` in several steps of at most `entriesMax`: `step` gets the next entries and returns the outcomes of those it has done,
- * at least one. When a later step is refused as a whole, its refusal is the outcome of all remaining entries; a refusal
- * of the first step is thrown.
+ * Works through `entries` in several steps of at most `entriesMax`: `step` gets the next entries and returns the outcomes of
+ * those it has done, at least one. When a later step is refused as a whole, its refusal is the outcome of all remaining
+ * entries; a refusal of the first step is thrown.
  */
 export async function inSteps<E, T>(
   entries: readonly E[],

@@ -1,3 +1,4 @@
+import { errorCodeOf } from '../../util/error-code.ts';
 import { StorageError } from './storage.ts';
 
 /** The data directory cannot be used; `message` names it, the reason and the remedy. */
@@ -45,15 +46,10 @@ const OUT_OF_SPACE = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', '53100']);
 
 /** Returns whether a failure of the file system or of a database is a full disk. */
 export function isOutOfSpace(failure: unknown): boolean {
-  return OUT_OF_SPACE.has(codeOf(failure));
+  return OUT_OF_SPACE.has(errorCodeOf(failure));
 }
 
 /** Returns the refusal for a full disk when `failure` is one; otherwise `failure`. */
 export function asRefusal(failure: unknown): unknown {
   return isOutOfSpace(failure) ? insufficientSpace() : failure;
-}
-
-/** Returns the code of an error of Node's or SQLite's, or `''`. */
-export function codeOf(failure: unknown): string {
-  return failure instanceof Error && 'code' in failure ? String(failure.code) : '';
 }

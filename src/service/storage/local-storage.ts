@@ -11,7 +11,7 @@ import { asRefusal, DamagedBlockError, notFound } from './errors.ts';
 import { isDeletion } from './feed/feed.ts';
 import { numberOf, type Ticks } from './feed/ticks.ts';
 import type { Watchers } from './feed/watchers.ts';
-import type { Housekeeping } from './housekeeping/housekeeping.ts';
+import type { Housekeeping, RoundEnd } from './housekeeping/housekeeping.ts';
 import type { Uploads } from './sessions/uploads.ts';
 import {
   type CursorOwner,
@@ -134,14 +134,20 @@ export function localStorage(parts: Parts): Storage {
         ),
         directoryTag,
       ),
-    tidy: () => {
-      const round = parts.housekeeping.tidy();
-      // `close` waits for this round too.
-      parts.background.start('housekeeping', round);
-      return round;
+    async tidy() {
+      await tidy(parts);
     },
+    tidyShared: async () => {},
     close: () => close(parts),
   };
+}
+
+/** Runs one round of housekeeping, or waits for the one under way. Tells how it has ended. */
+export function tidy({ housekeeping, background }: Parts): Promise<RoundEnd> {
+  const round = housekeeping.tidy();
+  // `close` waits for this round too.
+  background.start('housekeeping', round);
+  return round;
 }
 
 /** See `Storage.findNames`. */
@@ -322,7 +328,7 @@ function namespacesOf(database: SqliteDatabase): {
   };
   return {
     create: (namespace, limitBytes) => {
-      create.run(namespace, limitBytes);
+      if (find.get(namespace)?.limitBytes !== limitBytes) create.run(namespace, limitBytes);
     },
     number: (namespace) => found(namespace).id,
     usage: (namespace) => {

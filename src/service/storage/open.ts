@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
+import { errorCodeOf } from '../../util/error-code.ts';
 import type { Log } from '../../util/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { MigrationProgress } from '../../util/sqlite/migrations.ts';
@@ -12,7 +13,7 @@ import type { BucketAccess } from './blocks/bucket/bucket-address.ts';
 import { Contents } from './blocks/contents.ts';
 import { type Disk, localDisk } from './blocks/disk.ts';
 import { DiskReserve, type Reserve } from './blocks/reserve.ts';
-import { codeOf, DataDirectoryError } from './errors.ts';
+import { DataDirectoryError } from './errors.ts';
 import { localStorage, markClosed } from './local-storage.ts';
 import { SqliteCommitter } from './sqlite-committer.ts';
 import type { Storage } from './storage.ts';
@@ -105,7 +106,7 @@ function upgradeReport(log: Log): (progress: MigrationProgress) => void {
 
 /** Returns the error for the operator that a failure of the file system or of SQLite becomes. */
 function explained(failure: unknown, dataDirectory: string): unknown {
-  const code = codeOf(failure);
+  const code = errorCodeOf(failure);
   if (code === '') return failure;
   const { path = dataDirectory } = failure as NodeJS.ErrnoException; // the file system's own errors name it
   return new DataDirectoryError(
@@ -123,7 +124,7 @@ async function makeDirectory(dataDirectory: string, disk: Disk): Promise<void> {
   } catch (failure) {
     throw new DataDirectoryError(
       'unusable',
-      `${directory} cannot be created (${codeOf(failure)}): use a folder that this user may write to`,
+      `${directory} cannot be created (${errorCodeOf(failure)}): use a folder that this user may write to`,
       { cause: failure },
     );
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
+import { errorCodeOf } from '../../util/error-code.ts';
 import { type ChangeOutcome, commitGroup } from '../../util/sqlite/group-commit.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { answered, CommitQueue, type Waiting } from './commit-queue.ts';
@@ -9,7 +10,7 @@ import {
   type Transaction,
   withoutTrace,
 } from './committer.ts';
-import { asRefusal, codeOf } from './errors.ts';
+import { asRefusal } from './errors.ts';
 import type { Ticks } from './feed/ticks.ts';
 
 /** Some 20 ms of work. */
@@ -82,7 +83,7 @@ export class SqliteCommitter implements Committer {
         isFull: transaction.isFull,
         onUndone: (error) => {
           // The whole batch fails, and each operation is tried alone.
-          if (codeOf(error).startsWith('SQLITE_')) throw error;
+          if (errorCodeOf(error).startsWith('SQLITE_')) throw error;
         },
         beforeCommit: () => this.ticks.store(),
       },

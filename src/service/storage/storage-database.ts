@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setImmediate as otherEvents } from 'node:timers/promises';
+import { errorCodeOf } from '../../util/error-code.ts';
 import {
   type MigrationProgress,
   migrateInPieces,
@@ -9,7 +10,7 @@ import {
 } from '../../util/sqlite/migrations.ts';
 import { openSqlite, openSqliteToRead } from '../../util/sqlite/open.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
-import { codeOf, DataDirectoryError } from './errors.ts';
+import { DataDirectoryError } from './errors.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { expectFinished } from './unfinished-copy.ts';
 import { defineWordsOf } from './upgrade/name-index-upgrade.ts';
@@ -132,7 +133,7 @@ function explained(failure: unknown, file: string): unknown {
       'newer',
       `${file} was written by a newer davgate (schema ${failure.version}, this one knows ${failure.knownVersion}): run that version`,
     );
-  const code = codeOf(failure);
+  const code = errorCodeOf(failure);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED'))
     return new DataDirectoryError(
       'in-use',

@@ -106,11 +106,11 @@ export interface Commit {
   readonly clientModifiedMs?: number;
 }
 
-/** A request body. It is refused if it does not match `contentHash`, when given, or exceeds `maxBytes`. */
+/** A request body. It is refused if it does not match `contentHash`, when given, or exceeds `bytesMax`. */
 export interface Incoming {
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly contentHash?: string;
-  readonly maxBytes: number;
+  readonly bytesMax: number;
 }
 
 export interface UploadOptions {
@@ -120,6 +120,8 @@ export interface UploadOptions {
    * Aborts the wait for the commit's turn; its reason is then thrown. Default: the longest time that a client may wait.
    */
   readonly until?: AbortSignal;
+  /** Called when all bytes are stored and the commit begins. An upload that fails before that has stored nothing. */
+  readonly committing?: () => void;
 }
 
 /** One of several pieces in one body, and its position in its session. */
@@ -189,7 +191,8 @@ export interface RevisionPage {
 export interface Storage {
   /**
    * Creates an empty namespace, or changes the limit of an existing one. `limitBytes` limits its live files and their
-   * history together.
+   * history together. Costs nothing if it has that limit, so that callers can repeat the call before each use. Where processes
+   * share the storage, a limit that another one has changed is seen at the second call at the latest.
    */
   createNamespace(namespace: string, limitBytes: number): Promise<void>;
   /** Returns an item. `address` is a path, `id:…` or `rev:…`. */
@@ -200,9 +203,10 @@ export interface Storage {
   statWithFolders(namespace: string, address: string): Promise<readonly [Stored, ...StoredFolder[]]>;
   /**
    * Returns those of the `id:…` whose items exist or can be restored, and perhaps some whose items have been removed for good
-   * and are being cleared away.
+   * and are being cleared away. Resolves with `undefined` where processes share the storage, and this one has not loaded the
+   * namespace.
    */
-  known(namespace: string, ids: readonly string[]): Promise<ReadonlySet<string>>;
+  known(namespace: string, ids: readonly string[]): Promise<ReadonlySet<string> | undefined>;
   /** Returns the number of live or deleted items that a search by a word examines, at most `max`. */
   countNamed(
     namespace: string,
@@ -354,5 +358,10 @@ export interface Storage {
    * history and unreferenced contents. Gives up when the disk is too busy or the storage is closed; the next round continues.
    */
   tidy(): Promise<void>;
+  /**
+   * Where processes share the storage, removes the blocks that none of them needs any more, and what they no longer tell each
+   * other. One process at a time does it for all. Takes long: all blocks are listed.
+   */
+  tidyShared(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf, DataDirectoryError } from './errors.ts';
+import { errorCodeOf } from '../../util/error-code.ts';
+import { DataDirectoryError } from './errors.ts';
 
 /** The file that marks a data directory into which a service is being copied. It is removed at the end of the copy. */
 export const COPY_MARK = 'unfinished-copy.json';
@@ -18,7 +19,7 @@ export function copyMarkIn(dataDirectory: string): CopyMark | undefined {
   try {
     return parsedMark(readFileSync(join(dataDirectory, COPY_MARK), 'utf8'));
   } catch (failure) {
-    if (codeOf(failure) === 'ENOENT' || codeOf(failure) === 'ENOTDIR') return undefined;
+    if (errorCodeOf(failure) === 'ENOENT' || errorCodeOf(failure) === 'ENOTDIR') return undefined;
     throw failure;
   }
 }

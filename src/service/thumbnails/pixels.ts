@@ -11,10 +11,10 @@ export class UnreadableImage extends Error {
 }
 
 /** Maximum number of pixels of an image; a good camera's images have half of it. */
-export const IMAGE_MAX_PIXELS = 100_000_000;
+export const IMAGE_PIXELS_MAX = 100_000_000;
 
 /** Maximum memory of an image that is decoded as a whole, in bytes. */
-export const HELD_IMAGE_MAX_BYTES = 256 * 1024 * 1024;
+export const HELD_IMAGE_BYTES_MAX = 256 * 1024 * 1024;
 
 const RGB_BYTES = 3;
 
@@ -22,7 +22,7 @@ const RGB_BYTES = 3;
 export function emptyPixels(width: number, height: number): Pixels {
   const isSize = Number.isInteger(width) && Number.isInteger(height) && width > 0 && height > 0;
   if (!isSize) throw new UnreadableImage(`no image is ${width} by ${height} pixels`);
-  if (width * height > IMAGE_MAX_PIXELS || width * height * RGB_BYTES > HELD_IMAGE_MAX_BYTES)
+  if (width * height > IMAGE_PIXELS_MAX || width * height * RGB_BYTES > HELD_IMAGE_BYTES_MAX)
     throw new UnreadableImage(`${width} by ${height} pixels are too many`);
   return { width, height, rgb: Buffer.alloc(width * height * RGB_BYTES) };
 }

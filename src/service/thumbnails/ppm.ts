@@ -3,13 +3,13 @@ import { emptyPixels, type Pixels, UnreadableImage } from './pixels.ts';
 const NUMBER = /\d{1,9}/y;
 const BLANKS = new Set(' \t\v\f');
 /** Maximum length of a header, in bytes; longer ones only contain comments. */
-const HEADER_MAX_BYTES = 64 * 1024;
+const HEADER_BYTES_MAX = 64 * 1024;
 
 /** Reads a portable pixmap (`P6`, and `P3` in digits). Throws `UnreadableImage`. */
 export function readPpm(bytes: Buffer): Pixels {
   const kind = bytes.toString('latin1', 0, 2);
   if (kind !== 'P6' && kind !== 'P3') throw new UnreadableImage('this is not a portable pixmap');
-  const head = bytes.toString('latin1', 0, HEADER_MAX_BYTES);
+  const head = bytes.toString('latin1', 0, HEADER_BYTES_MAX);
   const numbers = numbersIn(head, 2);
   const [width, height, max] = [numbers.next(), numbers.next(), numbers.next()];
   if (max < 1 || max > 0xffff) throw new UnreadableImage('a pixmap’s colours end between 1 and 65535');

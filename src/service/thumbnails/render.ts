@@ -1,6 +1,6 @@
 import sharp, { type Metadata, type Sharp } from 'sharp';
 import { readBmp } from './bmp.ts';
-import { HELD_IMAGE_MAX_BYTES, IMAGE_MAX_PIXELS, type Pixels, UnreadableImage } from './pixels.ts';
+import { HELD_IMAGE_BYTES_MAX, IMAGE_PIXELS_MAX, type Pixels, UnreadableImage } from './pixels.ts';
 import { readPpm } from './ppm.ts';
 import { type Box, fitted, type ThumbnailMode } from './size.ts';
 
@@ -16,7 +16,7 @@ export interface Wanted {
 export type NoThumbnail = 'unsupported_image' | 'conversion_error';
 
 /** Maximum encoded size of a thumbnail, in bytes. Only an image at its original size comes near it. */
-const THUMBNAIL_MAX_BYTES = 32 * 1024 * 1024;
+const THUMBNAIL_BYTES_MAX = 32 * 1024 * 1024;
 // Only loaders that are enabled by name: libvips would also read SVG, PDF and more, whatever the file's extension.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
@@ -39,7 +39,7 @@ export async function renderThumbnail(
       .flatten(format === 'jpeg' ? { background: '#fff' } : false)
       .toFormat(format)
       .toBuffer();
-    return made.length > THUMBNAIL_MAX_BYTES ? 'conversion_error' : made;
+    return made.length > THUMBNAIL_BYTES_MAX ? 'conversion_error' : made;
   } catch {
     // libvips has many messages for damaged bytes, the API has one tag.
     return 'conversion_error';
@@ -56,9 +56,9 @@ async function opened(bytes: Buffer): Promise<{ readonly sharp: Sharp; readonly 
     const { width, height, rgb } = plain;
     return { sharp: sharp(rgb, { raw: { width, height, channels: 3 } }), size: plain };
   }
-  const image = sharp(bytes, { limitInputPixels: IMAGE_MAX_PIXELS, failOn: 'error' });
+  const image = sharp(bytes, { limitInputPixels: IMAGE_PIXELS_MAX, failOn: 'error' });
   const head = await image.metadata().catch(() => undefined);
-  if (!head || heldBytes(head) > HELD_IMAGE_MAX_BYTES) return undefined;
+  if (!head || heldBytes(head) > HELD_IMAGE_BYTES_MAX) return undefined;
   return { sharp: image.autoOrient(), size: head.autoOrient };
 }
 
@@ -66,7 +66,7 @@ async function opened(bytes: Buffer): Promise<{ readonly sharp: Sharp; readonly 
 const HELD_FORMATS = new Set(['gif', 'tiff', 'webp']);
 const SAMPLE_BYTES: Readonly<Record<string, number>> = { uchar: 1, char: 1, ushort: 2, short: 2 };
 /** Maximum size of a sample, in bytes, for formats with floating point numbers. */
-const SAMPLE_MAX_BYTES = 16;
+const SAMPLE_BYTES_MAX = 16;
 
 /** Returns the memory that decoding takes at once, in bytes; 0 for formats that are decoded row by row. */
 function heldBytes({
@@ -80,7 +80,7 @@ function heldBytes({
 }: Metadata): number {
   if (!HELD_FORMATS.has(format) && !isProgressive && orientation === 1) return 0;
   // A progressive JPEG is decoded to coefficients of 16 bits.
-  const sampleBytes = isProgressive && format === 'jpeg' ? 2 : (SAMPLE_BYTES[depth] ?? SAMPLE_MAX_BYTES);
+  const sampleBytes = isProgressive && format === 'jpeg' ? 2 : (SAMPLE_BYTES[depth] ?? SAMPLE_BYTES_MAX);
   return width * height * channels * sampleBytes;
 }
 

@@ -1,3 +1,5 @@
+import { endingOf } from '../../util/file-name.ts';
+import { joinPieces } from '../../util/whole-body.ts';
 import type { ReadableFile } from '../content/file-content.ts';
 import type { Previews } from '../previews/previews.ts';
 import type { Waiting } from '../previews/renderer.ts';
@@ -7,7 +9,7 @@ import type { NoThumbnail, Wanted } from './render.ts';
 const ENDINGS = new Set('jpg jpeg png tiff tif gif webp ppm bmp'.split(' '));
 
 /** Maximum size of a source image, in bytes: 20 MB, as at the real service. */
-const SOURCE_MAX_BYTES = 20 * 1024 * 1024;
+const SOURCE_BYTES_MAX = 20 * 1024 * 1024;
 
 /** The reason for a missing thumbnail, with the API's names; `busy`: too many are being made. */
 type ThumbnailFailure = NoThumbnail | 'unsupported_extension' | 'busy';
@@ -31,22 +33,16 @@ export async function thumbnailOf(
   const key = [namespace, file.rev, format, mode, box.width, box.height].join(' ');
   const made = await previews.thumbnail.of(
     key,
-    async () => ({ bytes: await bytesOf(storage.read(namespace, file, undefined)), wanted }),
+    async () => ({ bytes: await joinPieces(storage.read(namespace, file, undefined)), wanted }),
     waiting,
   );
   return made === 'failed' ? 'conversion_error' : made;
 }
 
-async function bytesOf(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of content) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
-
 function hasImageEnding(name: string): boolean {
-  return ENDINGS.has(/\.([^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? '');
+  return ENDINGS.has(endingOf(name));
 }
 
 function hasImageSize(sizeBytes: number): boolean {
-  return sizeBytes > 0 && sizeBytes <= SOURCE_MAX_BYTES;
+  return sizeBytes > 0 && sizeBytes <= SOURCE_BYTES_MAX;
 }

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { errorCodeOf } from '../../util/error-code.ts';
 import { DirectorySync } from '../directory-sync.ts';
-import { codeOf } from '../disk-room.ts';
 
 /** Suffix of a piece that is not on the disk completely. */
 const ARRIVING_SUFFIX = '.arriving';
@@ -121,7 +121,7 @@ export async function namesIn(directory: string): Promise<readonly string[]> {
   try {
     return await readdir(directory);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return [];
+    if (errorCodeOf(error) === 'ENOENT') return [];
     throw error;
   }
 }

@@ -16,7 +16,7 @@ const SILENCE_MS_MAX = 1_500;
  */
 export const BRIDGE_MS = 1_000;
 
-export interface CircuitParts {
+export interface CircuitDeps {
   readonly clock: Clock;
   /** Sends a ping. Rejects with `ErrorReply` where Redis answers with an error. */
   readonly ping: () => Promise<unknown>;
@@ -39,13 +39,13 @@ interface Outage {
  * deadline.
  */
 export class Circuit {
-  readonly #parts: CircuitParts;
+  readonly #deps: CircuitDeps;
   readonly #closing = new AbortController();
   readonly #back = new Condition();
   #outage: Outage | undefined;
 
-  constructor(parts: CircuitParts) {
-    this.#parts = parts;
+  constructor(deps: CircuitDeps) {
+    this.#deps = deps;
   }
 
   /** The newest reason why Redis cannot be reached; `undefined` while it can. */
@@ -67,11 +67,11 @@ export class Circuit {
   async pass(): Promise<void> {
     const outage = this.#outage;
     if (!outage) return;
-    const leftMs = remainingMs(this.#parts.clock, outage.bridgeEnd);
+    const leftMs = remainingMs(this.#deps.clock, outage.bridgeEnd);
     if (leftMs > 0) {
       const over = new AbortController();
       const back = this.#back.wait(over.signal).catch(() => {});
-      await waitAtMost(this.#parts.clock, leftMs, back, () => {});
+      await waitAtMost(this.#deps.clock, leftMs, back, () => {});
       over.abort();
     }
     this.check();
@@ -89,8 +89,8 @@ export class Circuit {
       this.#outage.error = error;
       return;
     }
-    this.#outage = { error, bridgeEnd: instantIn(this.#parts.clock, BRIDGE_MS) };
-    this.#parts.onAway(error);
+    this.#outage = { error, bridgeEnd: instantIn(this.#deps.clock, BRIDGE_MS) };
+    this.#deps.onAway(error);
   }
 
   /** Asks a Redis that has just accepted a connection whether it can be used. */
@@ -101,13 +101,13 @@ export class Circuit {
   #found(): void {
     if (!this.#outage || this.#closing.signal.aborted) return;
     this.#outage = undefined;
-    this.#parts.onBack();
+    this.#deps.onBack();
     this.#back.notify();
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await this.#parts.clock.sleep(PING_EVERY_MS, signal);
+      await this.#deps.clock.sleep(PING_EVERY_MS, signal);
       await this.#ping();
     }
   }
@@ -115,7 +115,7 @@ export class Circuit {
   /** Resolves when a ping has been answered or its connection has been lost. */
   async #ping(): Promise<void> {
     let isAnswered = false;
-    const answer = this.#parts
+    const answer = this.#deps
       .ping()
       .then(
         () => this.#found(),
@@ -124,7 +124,7 @@ export class Circuit {
       .finally(() => {
         isAnswered = true;
       });
-    await waitAtMost(this.#parts.clock, SILENCE_MS_MAX, answer, () => {});
+    await waitAtMost(this.#deps.clock, SILENCE_MS_MAX, answer, () => {});
     // After a pause of this process the timer fires before the answer is read.
     await setImmediate();
     if (!isAnswered) this.lost(new Error(`no answer to a ping within ${SILENCE_MS_MAX / 1000} s`));

@@ -9,7 +9,7 @@ const RENEW_EVERY_MS = LEASE_MS / 3;
 /** How often a waiting lock checks whether another gateway's request has ended, in ms. */
 const LOOK_EVERY_MS = 100;
 
-export interface ClaimLeasesParts {
+export interface ClaimLeasesDeps {
   readonly clock: Clock;
   /** Extends the lease of one request's claims by `leaseMs`. Returns whether they still existed. */
   readonly renew: (id: string, claims: readonly Claim[], leaseMs: number) => Promise<boolean>;
@@ -18,14 +18,14 @@ export interface ClaimLeasesParts {
 /** Keeps the claims of this gateway's requests in the shared state while the requests run. */
 export class ClaimLeases {
   readonly leaseMs = LEASE_MS;
-  readonly #parts: ClaimLeasesParts;
+  readonly #deps: ClaimLeasesDeps;
   readonly #running = new RunningClaims();
   /** Ids of claims that had expired at a renewal: a lock may have been granted in spite of them. */
   readonly #lapsed = new Set<string>();
   #renewing = new AbortController();
 
-  constructor(parts: ClaimLeasesParts) {
-    this.#parts = parts;
+  constructor(deps: ClaimLeasesDeps) {
+    this.#deps = deps;
   }
 
   add(id: string, claims: readonly Claim[]): void {
@@ -56,12 +56,12 @@ export class ClaimLeases {
   ended(id: string, signal: AbortSignal): Promise<void> {
     return this.#running.has(id)
       ? this.#running.ended(id, signal)
-      : this.#parts.clock.sleep(LOOK_EVERY_MS, signal);
+      : this.#deps.clock.sleep(LOOK_EVERY_MS, signal);
   }
 
   async #renewAll(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await this.#parts.clock.sleep(RENEW_EVERY_MS, signal);
+      await this.#deps.clock.sleep(RENEW_EVERY_MS, signal);
       // A failed renewal is repeated after the same time. All are sent at once, before any of the requests ends.
       const renewals = this.#running.all().map(([id, claims]) => this.#renew(id, claims).catch(() => {}));
       await Promise.all(renewals);
@@ -69,7 +69,7 @@ export class ClaimLeases {
   }
 
   async #renew(id: string, claims: readonly Claim[]): Promise<void> {
-    const wereHeld = await this.#parts.renew(id, claims, this.leaseMs);
+    const wereHeld = await this.#deps.renew(id, claims, this.leaseMs);
     if (!wereHeld && this.#running.has(id)) this.#lapsed.add(id);
   }
 }

@@ -45,7 +45,7 @@ export interface Client {
   destroy(): void;
 }
 
-export interface ClientParts {
+export interface ClientDeps {
   readonly address: RedisAddress;
   readonly onAway: (error: unknown) => void;
   readonly onBack: () => void;
@@ -80,7 +80,7 @@ export function optionsFor({ isTls, username, password, database }: RedisAddress
 export const COMMAND_OPTIONS = { timeout: 0 } as const;
 
 /** Returns a client of one server. */
-export function serverClient({ address, onAway, onBack }: ClientParts): Client {
+export function serverClient({ address, onAway, onBack }: ClientDeps): Client {
   let wasReady = false;
   const { socket, ...options } = optionsFor(address, () => wasReady);
   const to = { ...socket, ...address.hosts[0] };
@@ -114,7 +114,7 @@ export function serverClient({ address, onAway, onBack }: ClientParts): Client {
 }
 
 /** Returns a client of the primary that Sentinels name. Sentinels that want a login get that of Redis. */
-export function sentinelClient({ address, onAway, onBack }: ClientParts): Client {
+export function sentinelClient({ address, onAway, onBack }: ClientDeps): Client {
   let wasReady = false;
   // The answer of a Sentinel says more than the library's error that none is available.
   let refusal: unknown;
@@ -177,7 +177,7 @@ export function sentinelClient({ address, onAway, onBack }: ClientParts): Client
 
 export function circuitFor(
   ping: () => Promise<unknown>,
-  events: Pick<ClientParts, 'onAway' | 'onBack'>,
+  events: Pick<ClientDeps, 'onAway' | 'onBack'>,
 ): Circuit {
   // Redis answers in real time, also to tests that set the time of locks.
   return new Circuit({ clock: systemClock, ping, ...events });

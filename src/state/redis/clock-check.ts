@@ -8,7 +8,7 @@ const DIFFERENCE_MS_MAX = 1_000;
 /** Time between two comparisons, in ms. */
 const COMPARE_EVERY_MS = 60_000;
 
-export interface ClockCheckParts {
+export interface ClockCheckDeps {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly log: Log;
@@ -19,12 +19,12 @@ export interface ClockCheckParts {
  * Locks hold nevertheless; times that gateways write for each other, like those of files, do not fit together.
  */
 export class ClockCheck {
-  readonly #parts: ClockCheckParts;
+  readonly #deps: ClockCheckDeps;
   readonly #closed = new AbortController();
   #isWarned = false;
 
-  constructor(parts: ClockCheckParts) {
-    this.#parts = parts;
+  constructor(deps: ClockCheckDeps) {
+    this.#deps = deps;
   }
 
   /** Compares the clocks now, and then every minute until `close`. */
@@ -40,14 +40,14 @@ export class ClockCheck {
 
   async #repeat(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await this.#parts.clock.sleep(COMPARE_EVERY_MS, signal);
+      await this.#deps.clock.sleep(COMPARE_EVERY_MS, signal);
       // While Redis is away, there is nothing to compare.
       await this.#compare().catch(() => {});
     }
   }
 
   async #compare(): Promise<void> {
-    const { connection, clock, log } = this.#parts;
+    const { connection, clock, log } = this.#deps;
     const asked = clock.instant();
     const [seconds, microseconds] = textsOf(await connection.command('TIME')).map(Number);
     const ownMs = clock.now();

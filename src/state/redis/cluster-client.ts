@@ -1,7 +1,7 @@
 import { createCluster } from '@redis/client';
 import {
   type Client,
-  type ClientParts,
+  type ClientDeps,
   COMMAND_OPTIONS,
   circuitFor,
   optionsFor,
@@ -16,7 +16,7 @@ const REFRESH_AFTER_MS = 1_000;
 const SILENCE_MS_MAX = 5_000;
 
 /** Returns a client of the primaries of a cluster. Each has a circuit, so that one that is away stops only its own keys. */
-export function clusterClient({ address, onAway, onBack }: ClientParts): Client {
+export function clusterClient({ address, onAway, onBack }: ClientDeps): Client {
   let wasReady = false;
   let refusal: unknown;
   const servers = new Map<string, Server>();

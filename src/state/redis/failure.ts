@@ -1,4 +1,5 @@
 import { ErrorReply } from '@redis/client';
+import { errorCodeOf } from '../../util/error-code.ts';
 import { StateUnavailable, StateUnwritable } from '../errors.ts';
 
 /** Returns the typed error for a failure of Redis; `shownUrl` is redacted. Other errors stay unchanged. */
@@ -83,7 +84,7 @@ const CODES: Readonly<Record<string, string>> = {
 };
 
 function connectionReason(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = errorCodeOf(error);
   const known = CODES[code];
   if (known !== undefined) return known;
   // Messages of the client library and of TLS contain no part of the URL except the host.

@@ -32,7 +32,7 @@ import type { Withdrawals } from './withdrawals.ts';
 /** How long after a failure Redis may still execute a request, in ms: far longer than it keeps a lost connection. */
 const LATE_MS_MAX = 10 * 60_000;
 
-export interface LocksParts {
+export interface LocksDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly withdrawals: Withdrawals;
@@ -45,7 +45,7 @@ export interface LocksParts {
  */
 export function redisLocks(
   { connection, key }: DriveStore,
-  { clock, log, withdrawals, replicas }: LocksParts,
+  { clock, log, withdrawals, replicas }: LocksDeps,
 ): Locks {
   const keys = [
     ...[key('locks'), key('lock-places'), key('lock-ends')],

@@ -8,7 +8,8 @@ import type { Connection } from './connection.ts';
 const NAMES = ['appendonly', 'appendfsync', 'maxmemory-policy'] as const;
 
 /** What is lost with Redis without a disk. */
-const LOSS = 'locks, properties, local files and empty files that wait for their content';
+const LOSS =
+  'locks, properties, local files, app passwords, links for uploads and empty files that wait for their content';
 
 /**
  * Throws `VolatileState` if Redis may forget acknowledged changes when it stops or when its memory is full. With `isVolatile`

@@ -11,7 +11,7 @@ const ACK_MS_MAX = 100;
 /** Time between two questions whether Redis has replicas, in ms. */
 const LOOK_EVERY_MS = 10_000;
 
-export interface ReplicaAcksParts {
+export interface ReplicaAcksDeps {
   readonly connection: Connection;
   /** A key of what is waited for, by which a cluster finds the primary. */
   readonly key: string;
@@ -26,14 +26,14 @@ export interface ReplicaAcksParts {
  * does not acknowledge in time is not waited for until the next look, because each wait delays all requests.
  */
 export class ReplicaAcks {
-  readonly #parts: ReplicaAcksParts;
+  readonly #deps: ReplicaAcksDeps;
   #hasReplica = false;
   #nextLook: Instant = LONG_AGO;
   #waiting: Promise<void> | undefined;
   #isWarned = false;
 
-  constructor(parts: ReplicaAcksParts) {
-    this.#parts = parts;
+  constructor(deps: ReplicaAcksDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -59,7 +59,7 @@ export class ReplicaAcks {
   }
 
   async #confirmed(): Promise<void> {
-    const { connection, key, clock, log, ackMsMax = ACK_MS_MAX } = this.#parts;
+    const { connection, key, clock, log, ackMsMax = ACK_MS_MAX } = this.#deps;
     const command = connection.primaryOf(key);
     if (remainingMs(clock, this.#nextLook) <= 0) {
       this.#nextLook = instantIn(clock, LOOK_EVERY_MS);

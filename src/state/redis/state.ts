@@ -65,12 +65,12 @@ export async function openRedisState(options: RedisStateOptions): Promise<State>
   }
   const { gateway = randomUUID() } = options;
   const withdrawals = new Withdrawals({ clock, log });
-  const parts = { connection, gateway, clock, log, localFilesBytesMax, withdrawals };
+  const deps = { connection, gateway, clock, log, localFilesBytesMax, withdrawals };
   return {
     owners: redisOwners(connection),
     appPasswords: redisAppPasswords(connection),
     uploadLinks: redisUploadLinks(connection),
-    drive: (drive) => openDrive(drive, parts),
+    drive: (drive) => openDrive(drive, deps),
     trouble: () => connection.trouble(),
     budget: (account) => redisBudget(connection, account),
     commitTurns: (namespace) => redisCommitTurns(connection, namespace),
@@ -82,7 +82,7 @@ export async function openRedisState(options: RedisStateOptions): Promise<State>
   };
 }
 
-interface DriveParts {
+interface DriveDeps {
   readonly connection: Connection;
   /** The id of this gateway. */
   readonly gateway: string;
@@ -92,8 +92,8 @@ interface DriveParts {
   readonly withdrawals: Withdrawals;
 }
 
-function openDrive(drive: string, parts: DriveParts): DriveState {
-  const { connection, gateway, clock, log, localFilesBytesMax, withdrawals } = parts;
+function openDrive(drive: string, deps: DriveDeps): DriveState {
+  const { connection, gateway, clock, log, localFilesBytesMax, withdrawals } = deps;
   const store = driveStore(connection, drive);
   const replicas = new ReplicaAcks({ connection, key: store.key('locks'), clock, log });
   return {

@@ -1,11 +1,13 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorCodeOf } from '../../util/error-code.ts';
 import { type Log, silentLog } from '../../util/log.ts';
-import { makeFolder, syncNames } from '../../util/make-folder.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { isSqliteError } from '../../util/sqlite/group-commit.ts';
 import { type Migration, migrate, NewerSchema } from '../../util/sqlite/migrations.ts';
 import { openSqlite } from '../../util/sqlite/open.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
+import { syncDirectorySync } from '../../util/sync-directory.ts';
 import { StateInUse, StateUnwritable } from '../errors.ts';
 import { MIGRATIONS } from './migrations.ts';
 
@@ -35,7 +37,7 @@ export function openDatabase(
     });
     migrate(database, migrations);
     // A new file is durable only when its directory is synced too.
-    syncNames(directory);
+    syncDirectorySync(directory);
     return database;
   } catch (error) {
     database?.close();
@@ -91,7 +93,7 @@ function makeDirectory(directory: string): void {
     // them.
     makeFolder(directory);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    const code = errorCodeOf(error);
     throw new StateUnwritable(directory, SYSTEM_REASONS[code] ?? `the system says ${code || error}`, error);
   }
 }

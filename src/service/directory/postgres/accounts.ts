@@ -9,7 +9,7 @@ import {
   newNamespace,
   type Team,
 } from '../../accounts/accounts.ts';
-import { findRow, type Queries, rowsOf } from '../../postgres/queries.ts';
+import { changesOf, findRow, type Queries, rowsOf } from '../../postgres/queries.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 
 /** A row of an account, with the name of its team. */
@@ -53,6 +53,11 @@ export function accountsIn(pool: Pool): Accounts {
     all: async () => (await rowsOf<AccountRow>(pool, `${SELECT} ORDER BY lower(email)`)).map(accountOf),
     add: (account, namespace, team) => inTransaction(pool, (on) => add(on, account, namespace, team)),
     change: (id, fields) => inTransaction(pool, (on) => change(on, id, fields)),
+    async addPassword(id, passwordHash) {
+      const sql =
+        'UPDATE davgate.accounts SET password_hash = $2 WHERE account_id = $1 AND password_hash IS NULL';
+      return (await changesOf(pool, sql, id, passwordHash)) > 0;
+    },
     remove: (id) => inTransaction(pool, (on) => remove(on, id)),
     async abandonedHomes() {
       const rows = await rowsOf<{ namespace: string }>(pool, 'SELECT namespace FROM davgate.abandoned_homes');

@@ -6,6 +6,7 @@ import {
   type Job,
   type JobResult,
   type JobRows,
+  type NewJob,
   type StoredJob,
   stateOf,
 } from '../../jobs/job-rows.ts';
@@ -21,14 +22,10 @@ const OVER = `
 /** Returns the jobs in a database. */
 export function jobRowsIn(pool: Pool): JobRows {
   return {
-    async add({ id, account, app, kind, line }, node, untilMs) {
-      await pool.query(
-        `WITH renewed AS (${RENEW_LEASE})
-         INSERT INTO davgate.jobs (node_id, job_id, account_id, app_key, kind, line)
-         VALUES ($1, $3, $4, $5, $6, $7)`,
-        [node, untilMs, id, account, app, kind, line],
-      );
-    },
+    add: (job, node, untilMs) =>
+      job.line === undefined
+        ? insert(pool, job, node, untilMs)
+        : inTransaction(pool, (on) => addToLine(on, job, node, untilMs)),
     async mustWait(nowMs, id) {
       const row = await findRow(
         pool,
@@ -69,6 +66,29 @@ export function jobRowsIn(pool: Pool): JobRows {
         limit,
       ),
   };
+}
+
+/**
+ * Adds a job to a line. The lock of the account lets no other process add one before this one is committed: else one with a
+ * later number could begin without seeing this one.
+ */
+async function addToLine(on: Queries, job: NewJob, node: string, untilMs: number): Promise<void> {
+  await on.query('SELECT FROM davgate.accounts WHERE account_id = $1 FOR NO KEY UPDATE', [job.account]);
+  await insert(on, job, node, untilMs);
+}
+
+async function insert(
+  on: Queries,
+  { id, account, app, kind, line }: NewJob,
+  node: string,
+  untilMs: number,
+): Promise<void> {
+  await on.query(
+    `WITH renewed AS (${RENEW_LEASE})
+     INSERT INTO davgate.jobs (node_id, job_id, account_id, app_key, kind, line)
+     VALUES ($1, $3, $4, $5, $6, $7)`,
+    [node, untilMs, id, account, app, kind, line],
+  );
 }
 
 async function end(on: Queries, id: string, endedMs: number, result: JobResult | 'failed'): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { JOB_KEPT_MS } from '../../jobs/job-rows.ts';
-import { deleteUnlocked } from '../../postgres/queries.ts';
+import { databaseTime, deleteUnlocked } from '../../postgres/queries.ts';
 import type { Nodes } from '../nodes.ts';
 
 /** Extends the lease of the node $1 to $2, and adds the node if it is new. */
@@ -11,6 +11,7 @@ export const RENEW_LEASE = `
 /** Returns the processes in a database. */
 export function nodesIn(pool: Pool): Nodes {
   return {
+    leaseTime: () => databaseTime(pool),
     async renew(id, untilMs) {
       await pool.query(RENEW_LEASE, [id, untilMs]);
     },

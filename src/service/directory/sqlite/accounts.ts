@@ -54,6 +54,9 @@ export function accountsIn(database: SqliteDatabase): Accounts {
        may_delete_permanently = @may_delete_permanently, limit_bytes = @limit_bytes, password_hash = @password_hash
      WHERE account_id = @account_id`,
   );
+  const addPassword = database.prepare<[Buffer, string]>(
+    'UPDATE accounts SET password_hash = ? WHERE account_id = ? AND password_hash IS NULL',
+  );
   // A team keeps the folder of a member who leaves.
   const abandon = database.prepare<[string]>(
     'INSERT INTO abandoned_homes SELECT namespace FROM accounts WHERE account_id = ? AND team_namespace IS NULL',
@@ -101,6 +104,7 @@ export function accountsIn(database: SqliteDatabase): Accounts {
     async change(id, fields) {
       change.immediate(id, fields);
     },
+    addPassword: async (id, passwordHash) => addPassword.run(Buffer.from(passwordHash), id).changes > 0,
     async remove(id) {
       remove.immediate(id);
     },

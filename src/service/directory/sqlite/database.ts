@@ -1,10 +1,11 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorCodeOf } from '../../../util/error-code.ts';
 import { makeFolder } from '../../../util/make-folder.ts';
 import { type Migration, migrate, NewerSchema, schemaVersion } from '../../../util/sqlite/migrations.ts';
 import { openSqlite, openSqliteToRead } from '../../../util/sqlite/open.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
-import { codeOf, DataDirectoryError } from '../../storage/errors.ts';
+import { DataDirectoryError } from '../../storage/errors.ts';
 import { expectFinished } from '../../storage/unfinished-copy.ts';
 
 /** The database of accounts, apps, tokens and shared links; small, and separate from the files' metadata. */
@@ -231,7 +232,7 @@ export function accountsFailure(failure: unknown, file: string): unknown {
       'newer',
       `${file} was written by a newer davgate (format ${failure.version}); start that version instead`,
     );
-  const code = codeOf(failure);
+  const code = errorCodeOf(failure);
   if (!/^(SQLITE_(?!CONSTRAINT)|E[A-Z]+$)/.test(code)) return failure;
   const [reason, text] = code.startsWith('SQLITE_BUSY')
     ? (['in-use', 'is being written to by another process: try again'] as const)

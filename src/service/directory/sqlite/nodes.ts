@@ -20,6 +20,8 @@ export function nodesIn(database: SqliteDatabase): Nodes {
     'DELETE FROM nodes WHERE node_id IN (SELECT node_id FROM nodes WHERE until_ms <= ? LIMIT ?)',
   );
   return {
+    // All processes are on one machine.
+    leaseTime: async (nowMs) => nowMs,
     async renew(id, untilMs) {
       renew.run(id, untilMs);
     },

@@ -1,7 +1,9 @@
 import { createRequire } from 'node:module';
+import { endingOf } from '../../../util/file-name.ts';
 import type { Html } from '../../../util/html.ts';
+import { markupLines } from '../../../util/markup-lines.ts';
 import { withinTime } from '../../../util/within-time.ts';
-import { numberedLines, plainLines } from './lines.ts';
+import { MARKUP_LENGTH_MAX, numberedLines, plainLines } from './lines.ts';
 
 /** The part of highlight.js that is used. Its own types would add a browser's globals to every file of the project. */
 interface Highlighter {
@@ -38,42 +40,28 @@ const LANGUAGE_OF_NAME: Readonly<Record<string, string>> = {
 export function languageOf(name: string): string | undefined {
   const lower = name.toLowerCase();
   if (Object.hasOwn(LANGUAGE_OF_NAME, lower)) return LANGUAGE_OF_NAME[lower];
-  const ending = lower.includes('.') ? lower.slice(lower.lastIndexOf('.') + 1) : '';
+  const ending = endingOf(name);
   const isPlain = ending === '' || ending === 'txt' || ending === 'text';
   return !isPlain && highlighter().getLanguage(ending) ? ending : undefined;
 }
 
-/** Returns code in numbered lines, highlighted unless that takes longer than `limitMs`. */
-export function codeLines(text: string, language: string, limitMs = HIGHLIGHT_MAX_MS): Html {
+/** Returns code in numbered lines, highlighted unless that takes longer than `limitMs` or too much markup. */
+export function codeLines(text: string, language: string, limitMs = HIGHLIGHT_MS_MAX): Html {
   const coloured = highlighted(text, language, limitMs);
-  return coloured ? numberedLines(markupLines(coloured)) : plainLines(text);
+  const lines = coloured && markupLines(coloured.markup, MARKUP_LENGTH_MAX);
+  return lines ? numberedLines(lines.map((markup) => ({ markup }))) : plainLines(text);
 }
 
 /** Maximum length of a highlighted line: the highlighter's time grows with its square. */
-const LINE_MAX_CHARACTERS = 2000;
+const LINE_CHARACTERS_MAX = 2000;
 /** Maximum time for highlighting, in ms; enough for any text that a page shows, even on a busy machine. */
-const HIGHLIGHT_MAX_MS = 2_000;
+const HIGHLIGHT_MS_MAX = 2_000;
 
 /**
  * Returns the highlighter's markup, in which the text is escaped; `undefined` if it would take longer than `limitMs`.
  */
-export function highlighted(text: string, language: string, limitMs = HIGHLIGHT_MAX_MS): Html | undefined {
-  if (text.split('\n').some((line) => line.length > LINE_MAX_CHARACTERS)) return undefined;
+export function highlighted(text: string, language: string, limitMs = HIGHLIGHT_MS_MAX): Html | undefined {
+  if (text.split('\n').some((line) => line.length > LINE_CHARACTERS_MAX)) return undefined;
   const result = withinTime(() => highlighter().highlight(text, { language, ignoreIllegals: true }), limitMs);
   return result && { markup: result.value };
-}
-
-/**
- * Splits markup into lines. An element over several lines is closed at each line's end and opened again in the next.
- */
-function markupLines({ markup }: Html): Html[] {
-  const open: string[] = [];
-  return markup.split('\n').map((line) => {
-    const before = open.join('');
-    for (const [tag] of line.matchAll(/<span[^>]*>|<\/span>/g)) {
-      if (tag === '</span>') open.pop();
-      else open.push(tag);
-    }
-    return { markup: `${before}${line}${'</span>'.repeat(open.length)}` };
-  });
 }

@@ -8,8 +8,8 @@
 export const EMBED_SCRIPT = `(() => {
   'use strict';
   const service = document.currentScript.src;
-  const HEIGHT_MIN_PX = 64;
-  const HEIGHT_MAX_PX = 800;
+  const HEIGHT_PX_MIN = 64;
+  const HEIGHT_PX_MAX = 800;
   const CHOICES = {
     zoom: ['best', 'fit', 'actual'],
     view: ['list', 'grid'],
@@ -71,7 +71,7 @@ export const EMBED_SCRIPT = `(() => {
       const heightPx = Number(data.heightPx);
       if (!(heightPx > 0)) return;
       // Two pixels for the border.
-      frame.style.height = Math.min(Math.max(Math.ceil(heightPx) + 2, HEIGHT_MIN_PX), HEIGHT_MAX_PX) + 'px';
+      frame.style.height = Math.min(Math.max(Math.ceil(heightPx) + 2, HEIGHT_PX_MIN), HEIGHT_PX_MAX) + 'px';
     }
   });
 

@@ -1,3 +1,4 @@
+import { endingOf } from '../../../util/file-name.ts';
 import { type Html, html } from '../../../util/html.ts';
 
 /** Kinds of items, each with an icon. */
@@ -33,10 +34,9 @@ const KIND_OF_ENDING = new Map(
   ),
 );
 
-/** Returns the kind of a file by its extension. */
+/** Returns the kind of a file by the ending of its name. */
 export function iconKindOf(name: string): IconKind {
-  const ending = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
-  return KIND_OF_ENDING.get(ending) ?? 'other';
+  return KIND_OF_ENDING.get(endingOf(name)) ?? 'other';
 }
 
 /** The drawing and its colour on a file's sheet of paper. */

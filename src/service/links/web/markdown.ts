@@ -7,13 +7,13 @@ import { highlighted, languageOf } from './code.ts';
 const renderer = rendererOf();
 
 /** Maximum time for rendering, in ms; enough for any document that a page shows, even on a busy machine. */
-const RENDER_MAX_MS = 4_000;
+const RENDER_MS_MAX = 4_000;
 
 /**
  * Renders a Markdown document: HTML in it stays text, and `withRelativeLinks` completes its relative links. Returns
  * `undefined` if it would take longer than `limitMs`.
  */
-export function markdown(text: string, limitMs = RENDER_MAX_MS): Html | undefined {
+export function markdown(text: string, limitMs = RENDER_MS_MAX): Html | undefined {
   const markup = withinTime(() => renderer.render(text), limitMs);
   return markup === undefined ? undefined : { markup: `<article class="markdown">${markup}</article>` };
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { codeOf } from '../errors.ts';
+import { errorCodeOf } from '../../../util/error-code.ts';
 import { type BlockPlace, LostBlockError } from './block-place.ts';
 import type { Disk } from './disk.ts';
 
@@ -27,6 +27,7 @@ export function blockFolder(dataDirectory: string, disk: Disk): BlockPlace {
   }
 
   return {
+    isRemote: false,
     async prepare() {
       await disk.makeFolder(folder);
       await disk.syncFolder(dataDirectory);
@@ -47,7 +48,7 @@ export function blockFolder(dataDirectory: string, disk: Disk): BlockPlace {
       try {
         return await disk.read(join(folder, name), sizeBytes, into, start);
       } catch (failure) {
-        const why = LOSS[codeOf(failure)];
+        const why = LOSS[errorCodeOf(failure)];
         throw why === undefined ? failure : new LostBlockError(why, { cause: failure });
       }
     },
@@ -56,7 +57,7 @@ export function blockFolder(dataDirectory: string, disk: Disk): BlockPlace {
       try {
         yield* disk.names(folder);
       } catch (failure) {
-        if (codeOf(failure) !== 'ENOENT') throw failure;
+        if (errorCodeOf(failure) !== 'ENOENT') throw failure;
       }
     },
     close: () => Promise.resolve(),

@@ -3,6 +3,8 @@ import type { IncomingFile } from './incoming-files.ts';
 
 /** Where blocks are kept by name: a folder, or a bucket of an object store. A block is there whole or not at all. */
 export interface BlockPlace {
+  /** Whether the bytes of a block come over a network, on which they can change: they are read again before they count as damaged. */
+  readonly isRemote: boolean;
   /** Makes the place ready, and checks that it can be used. Throws what tells the operator why not. */
   prepare(): Promise<void>;
   /** Returns a name for a block that is new here. It begins with the block's hash in hex. */

@@ -1,12 +1,12 @@
 import { DataDirectoryError } from '../errors.ts';
 import { blockFolder } from './block-folder.ts';
-import type { BlockPlaces } from './block-store.ts';
+import type { OwnPlaces } from './block-store.ts';
 import type { BucketAccess } from './bucket/bucket-address.ts';
 import type { Contents } from './contents.ts';
 import type { Disk } from './disk.ts';
 import { IncomingFiles } from './incoming-files.ts';
 
-interface BlockPlacesParts {
+interface BlockPlacesDeps {
   readonly dataDirectory: string;
   readonly disk: Disk;
   readonly contents: Contents;
@@ -17,8 +17,8 @@ interface BlockPlacesParts {
 }
 
 /** Returns where a service has its blocks. Throws `DataDirectoryError` if some are in a bucket and none is given. */
-export async function blockPlaces(parts: BlockPlacesParts): Promise<BlockPlaces> {
-  const { dataDirectory, disk, contents, directoryTag, access } = parts;
+export async function blockPlaces(deps: BlockPlacesDeps): Promise<OwnPlaces> {
+  const { dataDirectory, disk, contents, directoryTag, access } = deps;
   const incoming = new IncomingFiles(dataDirectory, disk);
   const folder = blockFolder(dataDirectory, disk);
   const hasBlocks = contents.hasNames;
@@ -31,5 +31,5 @@ export async function blockPlaces(parts: BlockPlacesParts): Promise<BlockPlaces>
   }
   // Few services need what this loads.
   const { blockBucket } = await import('./bucket/block-bucket.ts');
-  return { incoming, folder, bucket: blockBucket({ access, directoryTag, hasBlocks, incoming }) };
+  return { incoming, folder, outer: blockBucket({ access, directoryTag, hasBlocks, incoming }) };
 }

@@ -22,12 +22,22 @@ interface KnownNames {
 }
 
 /** Where blocks are. */
-export interface BlockPlaces {
+export type BlockPlaces = OwnPlaces | SharedPlace;
+
+/** The places of a data directory. */
+export interface OwnPlaces {
   readonly incoming: IncomingFiles;
-  /** The data directory's own folder. */
+  /** Its folder. A block there has its hash as its name. */
   readonly folder: BlockPlace;
   /** A bucket for all new blocks. Those that the folder has already stay there. */
-  readonly bucket?: BlockPlace | undefined;
+  readonly outer?: BlockPlace | undefined;
+}
+
+/** The only place of services that share their blocks: a bucket, or a folder. */
+interface SharedPlace {
+  readonly incoming: IncomingFiles;
+  readonly folder?: undefined;
+  readonly outer: BlockPlace;
 }
 
 interface Pin {
@@ -59,22 +69,22 @@ export class BlockStore {
 
   /** Makes all places ready. */
   async prepare(): Promise<void> {
-    const { incoming, folder, bucket } = this.places;
+    const { incoming, folder, outer } = this.places;
     await incoming.prepare();
-    await folder.prepare();
-    await bucket?.prepare();
+    await folder?.prepare();
+    await outer?.prepare();
   }
 
   /** Yields the names of all blocks, perhaps among others. */
   async *names(): AsyncIterable<string> {
-    const { folder, bucket } = this.places;
-    yield* folder.names();
-    if (bucket) yield* bucket.names();
+    const { folder, outer } = this.places;
+    if (folder) yield* folder.names();
+    if (outer) yield* outer.names();
   }
 
   /** Ends the use of the places. */
   async close(): Promise<void> {
-    await this.places.bucket?.close();
+    await this.places.outer?.close();
   }
 
   /**
@@ -90,8 +100,7 @@ export class BlockStore {
   }
 
   #nameFor(hash: Buffer, hex: string): string {
-    const { folder, bucket = folder } = this.places;
-    return (this.known.isClosed ? undefined : this.known.nameOf(hash)) ?? bucket.newName(hex);
+    return (this.known.isClosed ? undefined : this.known.nameOf(hash)) ?? this.#newest.newName(hex);
   }
 
   unpin(hash: Buffer): void {
@@ -153,23 +162,21 @@ export class BlockStore {
   }
 
   async #store(name: string, incoming: IncomingFile): Promise<void> {
-    const { folder, bucket } = this.places;
     const place = this.#placeOf(name);
     try {
       await place.keep(name, incoming);
     } catch (failure) {
       // A bucket may have it nevertheless, or get it later.
-      if (place === bucket) this.hasLeftovers = true;
+      if (place.isRemote) this.hasLeftovers = true;
       throw failure;
     }
-    // `sync` is for new blocks, and this one replaces a damaged one.
-    if (bucket && place === folder) await folder.sync();
+    // `sync` is for new blocks. One that goes elsewhere replaces a damaged one.
+    if (place !== this.#newest) await place.sync();
   }
 
   /** Makes durable what was kept before the call. */
   sync(): Promise<void> {
-    const { folder, bucket = folder } = this.places;
-    return bucket.sync();
+    return this.#newest.sync();
   }
 
   /** Returns the verified bytes of a block, in `into` if given. Throws `DamagedBlockError`. */
@@ -195,8 +202,7 @@ export class BlockStore {
     const place = this.#placeOf(name);
     try {
       return await read(place).catch((failure: unknown) => {
-        // On their way from a bucket bytes can change.
-        if (!(failure instanceof DamagedBlockError) || place === this.places.folder) throw failure;
+        if (!(failure instanceof DamagedBlockError) || !place.isRemote) throw failure;
         return read(place);
       });
     } catch (failure) {
@@ -205,13 +211,19 @@ export class BlockStore {
     }
   }
 
+  /** The place of new blocks. */
+  get #newest(): BlockPlace {
+    const { places } = this;
+    return places.folder ? (places.outer ?? places.folder) : places.outer;
+  }
+
   /** Returns where the block with this name is or will be. Throws `DamagedBlockError` if it is in a bucket that is not there. */
   #placeOf(name: string): BlockPlace {
-    const { folder, bucket } = this.places;
+    const { folder, outer } = this.places;
     const hash = hashIn(name) ?? name;
-    if (name === hash) return folder;
-    if (!bucket) throw new DamagedBlockError(hash, 'it is in a bucket, which was not given');
-    return bucket;
+    if (name === hash && folder) return folder;
+    if (!outer) throw new DamagedBlockError(hash, 'it is in a bucket, which was not given');
+    return outer;
   }
 
   /** Returns whether the database or a pin references the block with this name. */

@@ -12,7 +12,7 @@ const ROWS = 64;
 const SHORT_BYTES_MAX = 1024 * 1024;
 
 /** The sources of content. */
-export interface ReadingParts {
+export interface ReadingDeps {
   readonly blocks: Pick<BlockStore, 'read' | 'readPart'>;
   readonly contents: Pick<Contents, 'blocksOf' | 'bytesOf' | 'isShared' | 'piecesOf'>;
   /** Present if each chunk is needed only until the next one is requested. */
@@ -37,12 +37,12 @@ export async function readBlock(
  * use the buffers.
  */
 export async function* readContent(
-  parts: ReadingParts,
+  deps: ReadingDeps,
   content: number,
   range: ByteRange,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const blocks = partsOfBlocks(parts.contents, content, range);
-  let next = startReading(parts, blocks);
+  const blocks = partsOfBlocks(deps.contents, content, range);
+  let next = startReading(deps, blocks);
   let current: Reading | undefined;
   try {
     while (next) {
@@ -50,11 +50,11 @@ export async function* readContent(
       // Each reading is released once, also if this one fails.
       next = undefined;
       const bytes = await current.bytes;
-      next = parts.buffers?.isBusy ? undefined : startReading(parts, blocks);
+      next = deps.buffers?.isBusy ? undefined : startReading(deps, blocks);
       yield bytes;
       current.release();
       current = undefined;
-      next ??= startReading(parts, blocks);
+      next ??= startReading(deps, blocks);
     }
   } finally {
     current?.release();
@@ -76,21 +76,21 @@ interface BlockPart {
 }
 
 /** Begins to read the next block, if there is one. */
-function startReading(parts: ReadingParts, blocks: Iterator<BlockPart>): Reading | undefined {
+function startReading(deps: ReadingDeps, blocks: Iterator<BlockPart>): Reading | undefined {
   const { value, done } = blocks.next();
   if (done) return undefined;
   const { block, part } = value;
   const partBytes = part.end - part.start;
   const isShort = !block.inline && partBytes < block.sizeBytes && partBytes <= SHORT_BYTES_MAX;
-  const buffer = block.inline || isShort ? undefined : parts.buffers?.take();
-  const bytes = isShort ? readShort(parts, value) : readWhole(parts, value, buffer);
+  const buffer = block.inline || isShort ? undefined : deps.buffers?.take();
+  const bytes = isShort ? readShort(deps, value) : readWhole(deps, value, buffer);
   // The rejection is handled when the caller awaits `bytes`; until then it must not count as unhandled.
   bytes.catch(() => undefined);
-  return { bytes, release: () => buffer && parts.buffers?.giveBack(buffer) };
+  return { bytes, release: () => buffer && deps.buffers?.giveBack(buffer) };
 }
 
 async function readWhole(
-  { blocks, contents }: ReadingParts,
+  { blocks, contents }: ReadingDeps,
   { block, part }: BlockPart,
   into: Buffer | undefined,
 ): Promise<Buffer> {
@@ -100,7 +100,7 @@ async function readWhole(
 
 /** Reads no more of the block than needed, if its pieces have checksums. */
 async function readShort(
-  { blocks, contents, buffers }: ReadingParts,
+  { blocks, contents, buffers }: ReadingDeps,
   { block, part }: BlockPart,
 ): Promise<Buffer> {
   const checksums = contents.piecesOf(block);

@@ -1,4 +1,6 @@
 import { mkdir, open, opendir, rename, unlink } from 'node:fs/promises';
+import { errorCodeOf } from '../../../util/error-code.ts';
+import { syncDirectory } from '../../../util/sync-directory.ts';
 
 /** The file system operations that the block store uses. Few, so that a test can make each of them fail. */
 export interface Disk {
@@ -52,13 +54,10 @@ export const localDisk: Disk = {
     try {
       await unlink(path);
     } catch (failure) {
-      if (!(failure instanceof Error && 'code' in failure && failure.code === 'ENOENT')) throw failure;
+      if (errorCodeOf(failure) !== 'ENOENT') throw failure;
     }
   },
-  syncFolder: async (path) => {
-    await using handle = await open(path, 'r');
-    await handle.sync();
-  },
+  syncFolder: syncDirectory,
   names: async function* (folder) {
     for await (const item of await opendir(folder, { bufferSize: 1024 })) yield item.name;
   },

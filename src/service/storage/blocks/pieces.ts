@@ -10,16 +10,16 @@ import { release, type Staged, stage } from './staging.ts';
 export async function stagePieces(
   store: BlockStore,
   pieces: readonly SessionPiece[],
-  { bytes, maxBytes, contentHash }: Incoming,
+  { bytes, bytesMax, contentHash }: Incoming,
 ): Promise<Staged[]> {
-  if (pieces.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) > maxBytes)
+  if (pieces.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) > bytesMax)
     throw refused('payload_too_large');
   const hasher = new ContentHasher();
   const source = new Source(bytes, hasher);
   const staged: Staged[] = [];
   try {
     for (const { sizeBytes, offset } of pieces)
-      staged.push(await stage(store, { bytes: source.take(sizeBytes), maxBytes: sizeBytes }, offset));
+      staged.push(await stage(store, { bytes: source.take(sizeBytes), bytesMax: sizeBytes }, offset));
     if (!(await source.isAtEnd())) throw refused('length_mismatch');
     if (contentHash !== undefined && contentHash.toLowerCase() !== hasher.digest())
       throw refused('content_hash_mismatch');

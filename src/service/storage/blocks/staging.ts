@@ -28,7 +28,7 @@ export async function stage(store: BlockStore, body: Incoming, offset = 0): Prom
     for await (const chunk of body.bytes) {
       hasher?.update(chunk);
       await staging.add(chunk);
-      if (staging.sizeBytes > body.maxBytes)
+      if (staging.sizeBytes > body.bytesMax)
         throw new StorageError({ kind: 'body', tag: 'payload_too_large' });
     }
     const blocks = await staging.finish();

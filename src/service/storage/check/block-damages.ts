@@ -12,7 +12,7 @@ import { guarded } from './rows.ts';
 const WINDOW_BLOCKS = 64;
 const READ_AHEAD_BLOCKS = 2;
 
-interface BlockParts {
+interface BlockDeps {
   readonly database: SqliteDatabase;
   readonly contents: Contents;
   readonly store: BlockStore;
@@ -25,11 +25,11 @@ interface BlockParts {
 
 /** Yields the damages of all blocks, in the database and in the block store. Calls `onRead` after each block. */
 export async function* blockDamages(
-  parts: BlockParts,
+  deps: BlockDeps,
   onRead: (block: BlockRow) => void,
 ): AsyncGenerator<Damage, void, undefined> {
-  const { owners, isNeeded } = parts;
-  for await (const { block, why } of readings(parts)) {
+  const { owners, isNeeded } = deps;
+  for await (const { block, why } of readings(deps)) {
     if (why !== undefined && (!isNeeded || (await isNeeded(block)))) yield* damagesOf(owners, block, why);
     onRead(block);
   }
@@ -56,7 +56,7 @@ async function* readings({
   contents,
   store,
   hasNoBytes = false,
-}: BlockParts): AsyncGenerator<Reading, void, undefined> {
+}: BlockDeps): AsyncGenerator<Reading, void, undefined> {
   const window = database.prepare<[after: number, limit: number], BlockRow>(
     `SELECT ${BLOCK_COLUMNS} FROM block WHERE id > ? ${hasNoBytes ? 'AND NOT inline' : ''} ORDER BY id LIMIT ?`,
   );

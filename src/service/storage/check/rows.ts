@@ -1,7 +1,7 @@
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
+import { errorCodeOf } from '../../../util/error-code.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { hashOfBlocks } from '../blocks/staging.ts';
-import { codeOf } from '../errors.ts';
 import { placeOf } from '../tree/places.ts';
 import type { Owners } from './block-owners.ts';
 import { type Damage, rowDamage } from './damage.ts';
@@ -174,8 +174,8 @@ export function* guarded(check: () => Iterable<Damage>): Generator<Damage, void,
   try {
     yield* check();
   } catch (failure) {
-    if (!codeOf(failure).startsWith('SQLITE_')) throw failure;
-    yield rowDamage(`the database cannot be read (${codeOf(failure)})`);
+    if (!errorCodeOf(failure).startsWith('SQLITE_')) throw failure;
+    yield rowDamage(`the database cannot be read (${errorCodeOf(failure)})`);
   }
 }
 

@@ -16,8 +16,9 @@ import { derivedDamages, rowDamages } from './rows.ts';
 export interface CheckProgress {
   readonly blocks: number;
   readonly bytes: number;
-  readonly totalBlocks: number;
-  readonly totalBytes: number;
+  /** Estimated for a database, and absent if it has no estimate. */
+  readonly totalBlocks?: number;
+  readonly totalBytes?: number;
   /** Stored blocks that belong to nothing, perhaps because their upload is under way. */
   readonly unowned?: number;
 }

@@ -16,7 +16,7 @@ import type { Retention } from './retention.ts';
 /** Contents that one transaction examines for unreferenced ones. */
 const WINDOW_CONTENTS = 1000;
 
-interface Parts {
+interface HousekeepingDeps {
   readonly contents: Contents;
   readonly sessions: Sessions;
   readonly removals: TreeRemovals;
@@ -32,35 +32,41 @@ interface Parts {
 }
 
 /**
+ * How a round has ended: with all that was due done, at the limit of its time with more history to look through, or early,
+ * because the storage is too busy or closed.
+ */
+export type RoundEnd = 'complete' | 'limited' | 'early';
+
+/**
  * Removes expired upload sessions, expired history, permanently removed entries, and leftovers of a crash. Each step is
  * one short transaction in the queue of all commits, so that no call waits for more than one. Under load a round gives
  * up, and the next one continues.
  */
 export class Housekeeping {
-  #round: Promise<void> | undefined;
+  #round: Promise<RoundEnd> | undefined;
 
   constructor(
-    private readonly parts: Parts,
+    private readonly deps: HousekeepingDeps,
     /** Whether the storage was not closed properly, so that unreferenced blocks may exist. */
     private mustSearchBlocks: boolean,
   ) {}
 
   /** Whether unreferenced blocks may exist. */
   get isUnfinished(): boolean {
-    const { background, blocks } = this.parts;
+    const { background, blocks } = this.deps;
     return this.mustSearchBlocks || background.hasFailed || blocks.hasLeftovers;
   }
 
   /** Runs one round, or waits for the one under way. */
-  tidy(): Promise<void> {
+  tidy(): Promise<RoundEnd> {
     this.#round ??= this.#tidy().finally(() => {
       this.#round = undefined;
     });
     return this.#round;
   }
 
-  async #tidy(): Promise<void> {
-    const { sessions, retention, removals, stagings, purge, names, reserve, clock } = this.parts;
+  async #tidy(): Promise<RoundEnd> {
+    const { sessions, retention, removals, stagings, purge, names, reserve, clock } = this.deps;
     try {
       await this.#while(
         () => sessions.hasExpired(clock.now()),
@@ -70,7 +76,7 @@ export class Housekeeping {
         () => retention.hasOldDeletions(clock.now()),
         (transaction) => retention.endDeletions(transaction),
       );
-      await retention.endReplaced(clock.now());
+      const isAtEnd = await retention.endReplaced(clock.now());
       await stagings.work(reserve);
       await removals.work(reserve);
       await purge.work(reserve);
@@ -80,20 +86,23 @@ export class Housekeeping {
       );
       await names.dropUnused(reserve);
       if (this.isUnfinished) await this.#clearAfterCrash();
-      if (!reserve.isClosed) await reserve.fill();
+      if (reserve.isClosed) return 'early';
+      await reserve.fill();
+      return isAtEnd ? 'complete' : 'limited';
     } catch (failure) {
       // Too busy, or closed meanwhile: the next round continues.
       if (!(failure instanceof StorageError) && !reserve.isClosed) throw failure;
+      return 'early';
     }
   }
 
   async #while(isDue: () => boolean, step: Operation<void>): Promise<void> {
-    while (!this.parts.reserve.isClosed && isDue()) await this.parts.reserve.commit(step);
+    while (!this.deps.reserve.isClosed && isDue()) await this.deps.reserve.commit(step);
   }
 
   /** Removes contents that only readers had referenced, and blocks without a row. */
   async #clearAfterCrash(): Promise<void> {
-    const { contents, blocks, reserve, background, log } = this.parts;
+    const { contents, blocks, reserve, background, log } = this.deps;
     // Reset first, so that a value set during the search counts for the next one.
     this.mustSearchBlocks = true;
     background.hasFailed = false;

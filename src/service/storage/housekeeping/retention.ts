@@ -64,8 +64,8 @@ export class Retention {
     }
   }
 
-  /** Ends revisions that were replaced long ago, and examines a bounded number of them. */
-  async endReplaced(nowMs: number): Promise<void> {
+  /** Ends revisions that were replaced long ago, and examines a bounded number of them. Returns whether it has reached the end. */
+  async endReplaced(nowMs: number): Promise<boolean> {
     const before = oldestKept(nowMs);
     for (let windows = 0; windows < WINDOWS_PER_ROUND && !this.reserve.isClosed; windows++) {
       const { looked, last } = this.#nextRevisions(before);
@@ -79,9 +79,10 @@ export class Retention {
         });
       }
       this.#lookedAt = last ?? START;
-      if (!last) break;
+      if (!last) return true;
       await otherCalls();
     }
+    return false;
   }
 
   /** Returns the next old revisions, and the one after which to continue, if there may be more. */

@@ -5,6 +5,7 @@ import { DatabaseAwayError, isConnectionLost } from '../../postgres/away.ts';
 import { Batches } from '../../postgres/batches.ts';
 import { sqlStateOf } from '../../postgres/errors.ts';
 import { inConnection, whileConnectionsFail } from './connections.ts';
+import { LostNamespaceError } from './lost-namespace.ts';
 import type { NamespaceRow } from './namespace-change.ts';
 import { beginWithFreeLocks, beginWithLock, markOf } from './namespace-rows.ts';
 import { type NewCommit, storeCommits } from './stored-commits.ts';
@@ -170,7 +171,7 @@ export class JointCommits {
 
 async function prepareAlone(client: PoolClient, { ns, prepare }: Turn): Promise<readonly NewCommit[]> {
   const locked = await beginWithLock(client, ns, LOCK_WAIT_MS);
-  if (!locked) throw new Error(`namespace ${ns} is no longer in the database`);
+  if (!locked) throw new LostNamespaceError(ns);
   const made = await prepare(client, locked);
   return made ? [made] : [];
 }

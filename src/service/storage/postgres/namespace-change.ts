@@ -14,6 +14,14 @@ export interface NamespaceRow {
   readonly tick: number;
 }
 
+/** The namespace that a copy is of, and its last commit there; `undefined` until the copy has been loaded. */
+export interface CopiedState {
+  /** The number alone may be that of another namespace, in a promoted database that lacked this one. */
+  readonly name: string | undefined;
+  readonly version: number | undefined;
+  readonly mark: string;
+}
+
 /** What changed in a namespace up to a version. */
 export interface NamespaceChange {
   /** The namespace afterwards. */

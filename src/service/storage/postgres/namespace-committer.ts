@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../../util/clock.ts';
+import { errorCodeOf } from '../../../util/error-code.ts';
 import { type ChangeOutcome, commitGroup } from '../../../util/sqlite/group-commit.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { DatabaseAwayError } from '../../postgres/away.ts';
@@ -13,14 +14,15 @@ import {
   type Transaction,
   withoutTrace,
 } from '../committer.ts';
-import { asRefusal, codeOf } from '../errors.ts';
+import { asRefusal } from '../errors.ts';
 import type { Ticks } from '../feed/ticks.ts';
 import { ChangeRecorder, type Recorded } from './change-recorder.ts';
 import { whileConnectionsFail } from './connections.ts';
 import type { JointCommits } from './joint-commits.ts';
-import type { NamespaceChange, NamespaceRow } from './namespace-change.ts';
+import type { CopiedState, NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import type { NamespaceCopy } from './namespace-copy.ts';
-import { changeSince } from './namespace-rows.ts';
+import { changeSince, isFarBehind } from './namespace-rows.ts';
+import { inSnapshot } from './snapshot.ts';
 
 /**
  * Batch entries and changed paths of one transaction, unless the time for it ends before: more than in a database of this
@@ -32,7 +34,8 @@ const CHANGES_MAX = 1000;
 /** SQLSTATE of a lock that was not free in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
-export interface NamespaceCommitterParts {
+export interface NamespaceCommitterDeps {
+  readonly pool: Pool;
   readonly joint: JointCommits;
   readonly database: SqliteDatabase;
   readonly copy: NamespaceCopy;
@@ -43,6 +46,11 @@ export interface NamespaceCommitterParts {
   readonly take: (change: NamespaceChange) => void;
   readonly waitMs?: number | undefined;
   readonly removedRows?: number | undefined;
+}
+
+/** The copy is too far behind to catch up while the namespace is locked. */
+class FarBehindError extends Error {
+  override readonly name = 'FarBehindError';
 }
 
 /** What a trial in the copy has shown. */
@@ -64,9 +72,9 @@ export class NamespaceCommitter implements Committer {
   readonly #queue: CommitQueue;
   readonly #recorder: ChangeRecorder;
 
-  constructor(private readonly parts: NamespaceCommitterParts) {
-    this.#queue = new CommitQueue(parts.clock, parts.waitMs, (batch) => this.#commit(batch));
-    this.#recorder = new ChangeRecorder(parts.database);
+  constructor(private readonly deps: NamespaceCommitterDeps) {
+    this.#queue = new CommitQueue(deps.clock, deps.waitMs, (batch) => this.#commit(batch));
+    this.#recorder = new ChangeRecorder(deps.database);
   }
 
   run<T>(operation: Operation<T>, until?: AbortSignal): Promise<T> {
@@ -83,8 +91,10 @@ export class NamespaceCommitter implements Committer {
 
   async #commit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     try {
-      const { transaction, outcomes } = await whileConnectionsFail(this.parts.clock, () => this.#try(batch));
-      this.parts.committed(transaction);
+      const { transaction, outcomes } = await whileConnectionsFail(this.deps.clock, () =>
+        this.#tryCaughtUp(batch),
+      );
+      this.deps.committed(transaction);
       return answered(batch, outcomes);
     } catch (failure) {
       // Those who may wait longer do.
@@ -100,9 +110,21 @@ export class NamespaceCommitter implements Committer {
     }
   }
 
+  /** Like `#try`, however far behind the copy is: during a long upload others may have made any number of commits. */
+  async #tryCaughtUp(batch: readonly Waiting[]): Promise<Trial> {
+    for (;;) {
+      try {
+        return await this.#try(batch);
+      } catch (failure) {
+        if (!(failure instanceof FarBehindError)) throw failure;
+        await this.#catchUpUnlocked();
+      }
+    }
+  }
+
   /** Commits as many operations as fit in one transaction, at least one. */
   async #try(batch: readonly Waiting[]): Promise<Trial> {
-    const { joint, copy } = this.parts;
+    const { joint, copy } = this.deps;
     const mark = randomUUID();
     let trial: Trial | undefined;
     const prepare = async (client: PoolClient, locked: NamespaceRow) => {
@@ -121,7 +143,7 @@ export class NamespaceCommitter implements Committer {
 
   /** Applies a commit to the copy. What is committed must not fail any more. */
   #takeOver({ namespace, recorded }: Trial): void {
-    const { copy } = this.parts;
+    const { copy } = this.deps;
     // A reader may have been told of the commit by the database before.
     if (copy.version !== namespace.version - 1) return;
     try {
@@ -132,9 +154,23 @@ export class NamespaceCommitter implements Committer {
   }
 
   async #catchUp(client: PoolClient, locked: NamespaceRow): Promise<void> {
-    const { copy, take } = this.parts;
+    const { copy } = this.deps;
     if (copy.has(locked)) return;
-    const change = await changeSince(client, locked, copy);
+    if (isFarBehind(locked, copy.state)) throw new FarBehindError();
+    await this.#takeSince(client, locked, copy.state);
+  }
+
+  /** Brings the copy up to date while others commit. */
+  async #catchUpUnlocked(): Promise<void> {
+    const { pool, copy } = this.deps;
+    // As it is before the snapshot, like in `OpenNamespace`.
+    const before = copy.state;
+    await inSnapshot(pool, copy.id, (client, namespace) => this.#takeSince(client, namespace, before));
+  }
+
+  async #takeSince(client: PoolClient, namespace: NamespaceRow, since: CopiedState): Promise<void> {
+    const { copy, take } = this.deps;
+    const change = await changeSince(client, namespace, since);
     if (!change) {
       copy.giveUp();
       throw new DatabaseAwayError(`the copy of namespace ${copy.id} has to be loaded again`);
@@ -144,9 +180,9 @@ export class NamespaceCommitter implements Committer {
 
   /** Runs operations in the copy, and undoes them there. */
   #onTrial(batch: readonly Waiting[]): Trial {
-    const { database, copy, ticks, clock } = this.parts;
+    const { database, copy, ticks, clock } = this.deps;
     const transaction = newTransaction(ticks, clock, clock.now(), {
-      removedRows: this.parts.removedRows,
+      removedRows: this.deps.removedRows,
       changes: CHANGES_MAX,
     });
     let recorded: Recorded | undefined;
@@ -167,7 +203,7 @@ export class NamespaceCommitter implements Committer {
           isTrial: true,
           isFull: () => ran > 0 && transaction.isFull(),
           onUndone: (error) => {
-            if (codeOf(error).startsWith('SQLITE_')) throw error;
+            if (errorCodeOf(error).startsWith('SQLITE_')) throw error;
           },
           beforeCommit: () => {
             ticks.store();

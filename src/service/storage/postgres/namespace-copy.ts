@@ -1,6 +1,6 @@
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { NameIndex } from '../tree/name-index.ts';
-import type { Key, NamespaceChange, NamespaceRow } from './namespace-change.ts';
+import type { CopiedState, Key, NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import { columnsOf, quoted, type Row, TABLES, type Table } from './tables.ts';
 
 /** The statements that write rows of one table. */
@@ -21,6 +21,8 @@ export class NamespaceCopy {
   readonly #bytes: () => number | undefined;
   #version: number | undefined;
   #mark = '';
+  #name: string | undefined;
+  #limitBytes: number | undefined;
   #isStale = false;
 
   constructor(
@@ -42,7 +44,7 @@ export class NamespaceCopy {
     const putNamespace = database.prepare<[NamespaceRow]>(
       `INSERT INTO namespace (id, name, limit_bytes, used_bytes, horizon, tick)
        VALUES (@id, @name, @limitBytes, @usedBytes, @horizon, @tick)
-       ON CONFLICT (id) DO UPDATE SET limit_bytes = excluded.limit_bytes, used_bytes = excluded.used_bytes,
+       ON CONFLICT (id) DO UPDATE SET name = excluded.name, limit_bytes = excluded.limit_bytes, used_bytes = excluded.used_bytes,
          horizon = excluded.horizon, tick = excluded.tick`,
     );
     this.#apply = database.transaction((change: NamespaceChange) => {
@@ -56,14 +58,23 @@ export class NamespaceCopy {
     return this.#version;
   }
 
-  /** Whether it has the last commit of a namespace. */
-  has({ version, mark }: Pick<NamespaceRow, 'version' | 'mark'>): boolean {
-    return this.#version === version && this.#mark === mark;
+  /** Whether it is of this namespace, and has its last commit. */
+  has({ name, version, mark }: Pick<NamespaceRow, 'name' | 'version' | 'mark'>): boolean {
+    return this.#name === name && this.#version === version && this.#mark === mark;
+  }
+
+  get state(): CopiedState {
+    return { name: this.#name, version: this.#version, mark: this.#mark };
   }
 
   /** What tells its last commit from every other one. */
   get mark(): string {
     return this.#mark;
+  }
+
+  /** The limit of the namespace, in bytes; `undefined` until it has been loaded. */
+  get limitBytes(): number | undefined {
+    return this.#limitBytes;
   }
 
   /** Its size, in bytes. */
@@ -99,6 +110,8 @@ export class NamespaceCopy {
     if (!isLast) return;
     this.#version = change.namespace.version;
     this.#mark = change.namespace.mark;
+    this.#name = change.namespace.name;
+    this.#limitBytes = change.namespace.limitBytes;
   }
 
   #write({ rows, gone }: NamespaceChange): void {

@@ -4,17 +4,12 @@ import { findRow, type Queries, rowsOf } from '../../postgres/queries.ts';
 import { tickAt } from '../feed/ticks.ts';
 import { HISTORY_LIFE_MS } from '../housekeeping/retention.ts';
 import { SESSION_LIFE_MS } from '../sessions/sessions.ts';
-import type { Key, NamespaceChange, NamespaceRow } from './namespace-change.ts';
+import type { CopiedState, Key, NamespaceChange, NamespaceRow } from './namespace-change.ts';
 import { columnsOf, type Row, TABLES, type Table, type Value } from './tables.ts';
 
 const SELECT_NAMESPACE = `
   SELECT id, name, version, mark, limit_bytes AS "limitBytes", used_bytes AS "usedBytes", horizon, tick
   FROM davgate.namespace`;
-
-/** Returns a namespace by its public name. */
-export function namespaceNamed(on: Queries, name: string): Promise<NamespaceRow | undefined> {
-  return findRow(on, `${SELECT_NAMESPACE} WHERE name = $1`, name);
-}
 
 /** Returns a namespace by its number. */
 export function namespaceOf(on: Queries, ns: number): Promise<NamespaceRow | undefined> {
@@ -83,20 +78,29 @@ interface CommitRow extends QueryResultRow {
   readonly gone: Readonly<Record<string, readonly Key[]>> | null;
 }
 
-/** Commits that a copy catches up with; one that is further behind is loaded again, in pieces. */
+/** Commits that a copy catches up with at once. */
 const COMMITS_MAX = 1000;
 
 /**
+ * Whether a copy lacks so many commits that reading them takes longer than others should wait for a lock, and that a reader
+ * loads it again instead, in pieces.
+ */
+export function isFarBehind(namespace: NamespaceRow, { version = 0 }: CopiedState): boolean {
+  return namespace.version - version > COMMITS_MAX;
+}
+
+/**
  * Returns what a copy of a namespace lacks; `undefined` when that is not known: its last commit is too old, or has been lost
- * with a database that was restored. The transaction sees one state of the database, or has locked the namespace.
+ * with a database that was restored, where the number may even be that of another namespace. The transaction sees one state
+ * of the database, or has locked the namespace.
  */
 export async function changeSince(
   on: Queries,
   namespace: NamespaceRow,
-  { version: since = 0, mark }: { readonly version: number | undefined; readonly mark: string },
+  { name, version: since = 0, mark }: CopiedState,
 ): Promise<NamespaceChange | undefined> {
   const behind = namespace.version - since;
-  if (behind < 0 || behind > COMMITS_MAX) return undefined;
+  if (behind < 0 || namespace.name !== name) return undefined;
   const [last, ...commits] = await rowsOf<CommitRow>(
     on,
     `SELECT 0 AS version, '' AS mark, '{}'::text[] AS tables, NULL::jsonb AS gone WHERE $2 = 0
@@ -178,24 +182,6 @@ export async function markOf(on: Queries, ns: number, version: number): Promise<
   return row?.mark;
 }
 
-/** Returns those of the ids that rows of live, deleted or former files and folders of the namespace called `name` have. */
-export async function knownIds(
-  on: Queries,
-  name: string,
-  ids: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const rows = await rowsOf<{ id: string }>(
-    on,
-    `WITH home AS (SELECT id AS ns FROM davgate.namespace WHERE name = $1)
-     SELECT id FROM home JOIN davgate.entry USING (ns) WHERE id = ANY ($2)
-     UNION SELECT id FROM home JOIN davgate.deletion USING (ns) WHERE id = ANY ($2) AND forgotten = 0
-     UNION SELECT id FROM home JOIN davgate.revision USING (ns) WHERE id = ANY ($2)`,
-    name,
-    ids,
-  );
-  return new Set(rows.map(({ id }) => id));
-}
-
 /** Returns the bytes of a small block, even if it is no longer needed since a short while. */
 export async function smallBytes(on: Queries, ns: number, hash: Buffer): Promise<Buffer | undefined> {
   const row = await findRow<{ bytes: Buffer }>(
@@ -213,7 +199,10 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** Time between two looks at the history of a namespace that no process uses, in ms. */
 const TIDIED_EVERY_MS = 30 * DAY_MS;
 
-/** Maximum number of such namespaces in one round, because each has to be loaded. */
+/**
+ * Maximum number of such namespaces in one round, because each has to be loaded. At most `UNUSED_MAX` of `Namespaces`: their
+ * copies are looked at again after the round.
+ */
 const TIDIED_AT_ONCE = 100;
 
 /**

@@ -3,10 +3,15 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openDatabase } from '../storage-database.ts';
 import { whileConnectionsFail } from './connections.ts';
-import { namespaceNamed } from './namespace-rows.ts';
-import { type NamespaceNeeds, OpenNamespace } from './open-namespace.ts';
+import { LostNamespaceError } from './lost-namespace.ts';
+import { type NamespaceNumbers, numbersIn } from './namespace-lookups.ts';
+import { putNamespace } from './namespace-rows.ts';
+import { type NamespaceDeps, OpenNamespace } from './open-namespace.ts';
 
-/** Maximum number, and size in bytes, of the copies that a process keeps although nobody uses them. */
+/**
+ * Maximum number, and size in bytes, of the copies that a process keeps although nobody uses them. The number is at least
+ * `TIDIED_AT_ONCE`: the copies that a round of housekeeping loads are there at its end.
+ */
 const UNUSED_MAX = 100;
 const UNUSED_BYTES_MAX = 4 * 1024 ** 3;
 
@@ -27,19 +32,60 @@ interface Held {
 export class Namespaces {
   /** By number, the least recently used first. */
   readonly #held = new Map<number, Held>();
+  /** The numbers of the namespaces that this process has loaded, by name. */
   readonly #numbers = new Map<string, number>();
+  /** The limits in bytes of namespaces that this process has created or changed, by name. */
+  readonly #limits = new Map<string, number>();
+  readonly #lookup: NamespaceNumbers;
   #closing: Promise<void>[] = [];
   #isClosed = false;
 
   constructor(
     private readonly folder: string,
-    private readonly needs: NamespaceNeeds,
+    private readonly deps: NamespaceDeps,
     private readonly unusedBytesMax = UNUSED_BYTES_MAX,
-  ) {}
+  ) {
+    this.#lookup = numbersIn(deps.pool);
+  }
+
+  /** Creates a namespace, or changes its limit. Asks nobody if this process knows of no other limit. */
+  async create(name: string, limitBytes: number): Promise<void> {
+    const isSet = this.#limits.get(name) === limitBytes;
+    // Another process may have changed it since.
+    if (isSet && ((await this.#copiedLimit(name)) ?? limitBytes) === limitBytes) return;
+    await this.#put(name, limitBytes);
+  }
+
+  /** Returns the limit of a namespace as the copy of this process has it; `undefined` without a copy. */
+  async #copiedLimit(name: string): Promise<number | undefined> {
+    const ns = this.#numbers.get(name);
+    const held = ns === undefined ? undefined : this.#held.get(ns);
+    const namespace = await held?.opening.catch(() => undefined);
+    return namespace?.name === name ? namespace.limitBytes : undefined;
+  }
+
+  async #put(name: string, limitBytes: number): Promise<void> {
+    await whileConnectionsFail(this.deps.clock, () => putNamespace(this.deps.pool, name, limitBytes));
+    this.#limits.set(name, limitBytes);
+  }
 
   /** Runs `use` with a namespace that has all earlier commits. Throws `DatabaseAwayError`. */
   async with<T>(name: string, use: (namespace: OpenNamespace) => Promise<T>): Promise<T> {
-    return await this.at(await this.#numberOf(name), use);
+    const held = await this.#holdNamed(name);
+    try {
+      return await use(await held.opening);
+    } finally {
+      this.#release(held);
+    }
+  }
+
+  /**
+   * Like `with`, if this process has a copy of the namespace. Otherwise resolves with `undefined`, without a question to the
+   * database.
+   */
+  async withHeld<T>(name: string, use: (namespace: OpenNamespace) => Promise<T>): Promise<T | undefined> {
+    const ns = this.#numbers.get(name);
+    return ns !== undefined && this.#held.has(ns) ? await this.with(name, use) : undefined;
   }
 
   /** Like `with`, by the number of the namespace. */
@@ -57,7 +103,7 @@ export class Namespaces {
     name: string,
     use: (namespace: OpenNamespace) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, undefined> {
-    const held = await this.#holdFresh(await this.#numberOf(name));
+    const held = await this.#holdNamed(name);
     try {
       yield* use(await held.opening);
     } finally {
@@ -103,13 +149,44 @@ export class Namespaces {
     await Promise.all(this.#closing);
   }
 
-  async #numberOf(name: string): Promise<number> {
+  /**
+   * Returns the namespace with this name, whose copy has all earlier commits. Its number can change while the process runs: a
+   * promoted standby that lacked it may have given the number to another namespace.
+   */
+  async #holdNamed(name: string): Promise<Held> {
     const known = this.#numbers.get(name);
-    if (known !== undefined) return known;
-    const row = await whileConnectionsFail(this.needs.clock, () => namespaceNamed(this.needs.pool, name));
-    if (!row) throw new Error(`there is no namespace ${JSON.stringify(name)}: create it first`);
-    this.#numbers.set(name, row.id);
-    return row.id;
+    const held = known === undefined ? undefined : await this.#holdIfNamed(known, name);
+    if (held) return held;
+    const ns = await this.#find(name);
+    const found = await this.#holdIfNamed(ns, name);
+    if (!found) throw new LostNamespaceError(ns);
+    return found;
+  }
+
+  /** Like `#holdFresh`; returns `undefined` if the number is not, or no longer, that of the namespace with this name. */
+  async #holdIfNamed(ns: number, name: string): Promise<Held | undefined> {
+    try {
+      const held = await this.#holdFresh(ns);
+      if ((await held.opening).name === name) return held;
+      this.#release(held);
+    } catch (failure) {
+      if (!(failure instanceof LostNamespaceError)) throw failure;
+    }
+    this.#numbers.delete(name);
+    return undefined;
+  }
+
+  /** Returns the number of the namespace with this name. Creates one again that this process has created before. */
+  async #find(name: string): Promise<number> {
+    const find = () => whileConnectionsFail(this.deps.clock, () => this.#lookup.of(name));
+    let ns = await find();
+    const limitBytes = this.#limits.get(name);
+    if (ns === undefined && limitBytes !== undefined) {
+      await this.#put(name, limitBytes);
+      ns = await find();
+    }
+    if (ns === undefined) throw new Error(`there is no namespace ${JSON.stringify(name)}: create it first`);
+    return ns;
   }
 
   /** Returns a namespace whose copy has all earlier commits. */
@@ -120,8 +197,12 @@ export class Namespaces {
         const namespace = await held.opening;
         await namespace.fresh();
         held.bytes = namespace.bytes;
-        if (!namespace.isStale) return held;
+        if (!namespace.isStale) {
+          if (namespace.name !== undefined) this.#numbers.set(namespace.name, ns);
+          return held;
+        }
       } catch (failure) {
+        if (failure instanceof LostNamespaceError && this.#held.get(ns) === held) this.#held.delete(ns);
         this.#release(held);
         throw failure;
       }
@@ -153,7 +234,7 @@ export class Namespaces {
   async #opened(ns: number, file: string): Promise<OpenNamespace> {
     const database = await openDatabase(file, { cacheKib: CACHE_KIB, isCopy: true });
     try {
-      return new OpenNamespace(ns, database, this.needs);
+      return new OpenNamespace(ns, database, this.deps);
     } catch (failure) {
       database.close();
       throw failure;

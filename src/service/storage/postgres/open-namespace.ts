@@ -1,5 +1,5 @@
 import type PQueue from 'p-queue';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import type { Clock } from '../../../util/clock.ts';
 import type { Log } from '../../../util/log.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
@@ -10,20 +10,22 @@ import type { Reserve } from '../blocks/reserve.ts';
 import type { Committer } from '../committer.ts';
 import { type CursorState, refused } from '../feed/cursors.ts';
 import { tickAt } from '../feed/ticks.ts';
-import { localStorage, type Parts } from '../local-storage.ts';
+import type { RoundEnd } from '../housekeeping/housekeeping.ts';
+import { localStorage, type Parts, tidy } from '../local-storage.ts';
 import type { Storage } from '../storage.ts';
 import { NameIndex } from '../tree/name-index.ts';
 import { changesIn } from './changed-paths.ts';
-import { inConnection, whileConnectionsFail } from './connections.ts';
+import { whileConnectionsFail } from './connections.ts';
 import type { JointCommits } from './joint-commits.ts';
-import type { NamespaceChange, NamespaceRow } from './namespace-change.ts';
+import type { NamespaceChange } from './namespace-change.ts';
 import { NamespaceCommitter } from './namespace-committer.ts';
 import { NamespaceCopy } from './namespace-copy.ts';
-import { allRows, changeSince, markOf, namespaceOf, smallBytes } from './namespace-rows.ts';
-import type { Versions } from './versions.ts';
+import type { Versions } from './namespace-lookups.ts';
+import { allRows, changeSince, isFarBehind, markOf, smallBytes } from './namespace-rows.ts';
+import { inSnapshot } from './snapshot.ts';
 
 /** What the namespaces of a process have in common. */
-export interface NamespaceNeeds {
+export interface NamespaceDeps {
   readonly pool: Pool;
   readonly versions: Versions;
   readonly joint: JointCommits;
@@ -58,16 +60,16 @@ export class OpenNamespace {
   constructor(
     readonly ns: number,
     database: SqliteDatabase,
-    private readonly needs: NamespaceNeeds,
+    private readonly deps: NamespaceDeps,
   ) {
-    const { pool, places, clock } = needs;
+    const { pool, places, clock } = deps;
     const contents = new Contents(database, (block) =>
       whileConnectionsFail(clock, () => smallBytes(pool, ns, block.hash)),
     );
     let copy: NamespaceCopy | undefined;
     this.#parts = assembled({
-      ...{ database, contents, clock, log: needs.log, mintId: needs.mintId },
-      ...{ directoryTag: needs.tag, cursorKey: needs.cursorKey, stagedRowsMax: needs.stagedRowsMax },
+      ...{ database, contents, clock, log: deps.log, mintId: deps.mintId },
+      ...{ directoryTag: deps.tag, cursorKey: deps.cursorKey, stagedRowsMax: deps.stagedRowsMax },
       blocks: new BlockStore(places, contents),
       mustSearchBlocks: false,
       isCopy: true,
@@ -77,13 +79,13 @@ export class OpenNamespace {
         // Those who wait for a change ask again, and get another copy.
         copy = new NamespaceCopy(database, new NameIndex(database), ns, () => this.#parts.watchers.endAll());
         const committer = new NamespaceCommitter({
-          ...{ joint: needs.joint, database, copy, ticks, clock },
+          ...{ pool, joint: deps.joint, database, copy, ticks, clock },
           committed: (transaction) => {
             committed(transaction);
-            needs.told(ns);
+            deps.told(ns);
           },
           take: (change) => this.#take(change),
-          ...{ waitMs: needs.commitWaitMs, removedRows: needs.removedRowsMax },
+          ...{ waitMs: deps.commitWaitMs, removedRows: deps.removedRowsMax },
         });
         return { committer, reserve: withoutReserve(committer) };
       },
@@ -96,6 +98,16 @@ export class OpenNamespace {
   /** Whether the copy can no longer be brought up to date: the namespace has to be opened again. */
   get isStale(): boolean {
     return this.#copy.isStale;
+  }
+
+  /** The name of the namespace, once the copy has been loaded. */
+  get name(): string | undefined {
+    return this.#copy.state.name;
+  }
+
+  /** The limit of the namespace as the copy has it, in bytes, once that has been loaded. */
+  get limitBytes(): number | undefined {
+    return this.#copy.limitBytes;
   }
 
   /** The size of the copy, in bytes. */
@@ -114,7 +126,7 @@ export class OpenNamespace {
     const known =
       seen.version === version
         ? mark
-        : await whileConnectionsFail(this.needs.clock, () => markOf(this.needs.pool, this.ns, seen.version));
+        : await whileConnectionsFail(this.deps.clock, () => markOf(this.deps.pool, this.ns, seen.version));
     if (known?.slice(0, MARK_DIGITS) !== seen.mark) throw refused('reset');
   }
 
@@ -133,7 +145,7 @@ export class OpenNamespace {
     this.#next = undefined;
     // Another caller may have been first, which was after the call that waits for this.
     if (this.#running !== undefined) return this.#running;
-    const running = whileConnectionsFail(this.needs.clock, () => this.#catchUp()).finally(() => {
+    const running = whileConnectionsFail(this.deps.clock, () => this.#catchUp()).finally(() => {
       if (this.#running === running) this.#running = undefined;
     });
     this.#running = running;
@@ -143,13 +155,15 @@ export class OpenNamespace {
   async #catchUp(): Promise<void> {
     const copy = this.#copy;
     if (copy.isStale) return;
-    if (copy.version === undefined) return await this.needs.loads.add(() => this.#load());
-    const last = await this.needs.versions.of(this.ns);
+    if (copy.version === undefined) return await this.deps.loads.add(() => this.#load());
+    const last = await this.deps.versions.of(this.ns);
     if (last && copy.has(last)) return;
     // As it is before the snapshot: a commit of this process may reach the copy meanwhile, and not the snapshot.
-    const before = { version: copy.version, mark: copy.mark };
-    await this.#inSnapshot(async (client, namespace) => {
-      const change = await changeSince(client, namespace, before);
+    const before = copy.state;
+    await inSnapshot(this.deps.pool, this.ns, async (client, namespace) => {
+      const change = isFarBehind(namespace, before)
+        ? undefined
+        : await changeSince(client, namespace, before);
       if (change) this.#take(change);
       else copy.giveUp();
     });
@@ -157,23 +171,12 @@ export class OpenNamespace {
 
   /** Fills the copy. */
   async #load(): Promise<void> {
-    await this.#inSnapshot(async (client, namespace) => {
+    await inSnapshot(this.deps.pool, this.ns, async (client, namespace) => {
       this.#copy.clear();
       for await (const rows of allRows(client, this.ns))
         this.#copy.apply({ namespace, rows, gone: new Map() }, false);
       this.#copy.apply({ namespace, rows: new Map(), gone: new Map() });
       this.#parts.ticks.keep(this.#parts.store.stagings.ranges);
-    });
-  }
-
-  /** Runs `work` in a transaction that sees one state of the database. */
-  async #inSnapshot(work: (client: PoolClient, namespace: NamespaceRow) => Promise<void>): Promise<void> {
-    await inConnection(this.needs.pool, async (client) => {
-      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      const namespace = await namespaceOf(client, this.ns);
-      if (!namespace) throw new Error(`namespace ${this.ns} is no longer in the database`);
-      await work(client, namespace);
-      await client.query('COMMIT');
     });
   }
 
@@ -184,6 +187,11 @@ export class OpenNamespace {
     this.#copy.apply(change);
     if (change.rows.has('staging')) this.#parts.ticks.keep(this.#parts.store.stagings.ranges);
     this.#parts.watchers.notify(changesIn(change));
+  }
+
+  /** Like `Storage.tidy`, and tells how the round has ended. */
+  tidy(): Promise<RoundEnd> {
+    return tidy(this.#parts);
   }
 
   /** Ends the waits, finishes accepted work, and closes the copy. */

@@ -7,27 +7,28 @@ import type { Clock } from '../../../util/clock.ts';
 import type { Log } from '../../../util/log.ts';
 import { makeFolder } from '../../../util/make-folder.ts';
 import { migrate } from '../../postgres/migrate.ts';
-import { findRow, type Queries } from '../../postgres/queries.ts';
+import { findRow } from '../../postgres/queries.ts';
 import type { BlockPlace } from '../blocks/block-place.ts';
 import type { BlockPlaces } from '../blocks/block-store.ts';
 import type { BucketAccess } from '../blocks/bucket/bucket-address.ts';
 import { localDisk } from '../blocks/disk.ts';
 import { IncomingFiles } from '../blocks/incoming-files.ts';
-import { Cursors } from '../feed/cursors.ts';
+import { Cursors, refused } from '../feed/cursors.ts';
 import type { Storage } from '../storage.ts';
 import { openDatabase } from '../storage-database.ts';
 import { expectFinished } from '../unfinished-copy.ts';
 import type { ArrivingFolder } from './arriving-folder.ts';
-import { collectBlocks, forgetOld, keptMsOf, takeLease } from './collector.ts';
-import { whileConnectionsFail } from './connections.ts';
+import { collectBlocks, forgetOld, runDespiteFailures, takeLease } from './collector.ts';
 import { JointCommits } from './joint-commits.ts';
+import { LostNamespaceError } from './lost-namespace.ts';
 import { MIGRATIONS } from './migrations.ts';
-import { knownIds, noteTidied, putNamespace, unfinished } from './namespace-rows.ts';
+import { versionsIn } from './namespace-lookups.ts';
+import { noteTidied, unfinished } from './namespace-rows.ts';
 import { Namespaces } from './namespaces.ts';
 import { followOthers, tellOthers } from './notifications.ts';
 import type { OpenNamespace } from './open-namespace.ts';
+import { keptMsIn, noteKept, settingOf } from './settings.ts';
 import { sharedFolder } from './shared-folder.ts';
-import { versionsIn } from './versions.ts';
 
 export interface PostgresStorageOptions {
   /** Connections to the database with the metadata, which the storage does not close. */
@@ -39,7 +40,10 @@ export interface PostgresStorageOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly mintId?: () => string;
-  /** How long a block is kept after nothing refers to it, in ms: as long as older backups of the database are of use. */
+  /**
+   * How long a block is kept after nothing refers to it, in ms: as long as older backups of the database are of use. The
+   * longest time that any process has been given counts.
+   */
   readonly keepDeletedBlocksMs?: number;
   /** How long an upload may take, in ms; a day by default. Its blocks may be gone when it takes longer, and then it fails. */
   readonly uploadMsMax?: number;
@@ -69,6 +73,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   await migrate(pool, 'storage', MIGRATIONS);
   const tag = (await settingOf(pool, 'tag', () => randomBytes(4))).toString('hex');
   const cursorKey = await settingOf(pool, 'cursor-key', () => randomBytes(32));
+  if (options.keepDeletedBlocksMs !== undefined) await noteKept(pool, options.keepDeletedBlocksMs, log);
   const scratch = await openScratch(options.scratchDirectory);
   const { places, blocks, arriving } = await placesOf(options, tag).catch((failure: unknown) => {
     scratch.close();
@@ -88,9 +93,9 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     options.unusedBytesMax,
   );
   const holder = randomUUID();
-  const keptMs = keptMsOf(options.keepDeletedBlocksMs, options.uploadMsMax);
   const closing = new AbortController();
   const following = followOthers(namespaces, { pool, channel: CHANNEL, clock, log }, closing.signal);
+  const noting = arriving?.noteUses(clock, log, closing.signal);
   const cursors = new Cursors(cursorKey, tag);
 
   function at<Rest extends readonly unknown[], T>(
@@ -99,37 +104,52 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     return (namespace, ...rest) => namespaces.with(namespace, (open) => call(open, namespace, ...rest));
   }
 
-  /** Tidies the namespaces in use here, and those with work that a process has left; one process removes blocks for all. */
+  /** Tidies the namespaces in use here, and those with work that a process has left. */
   async function tidy(): Promise<void> {
-    await arriving?.noteUse(clock.now());
-    for (const ns of new Set([...namespaces.inUse, ...(await unfinished(pool, clock.now()))])) {
+    const held = new Set(namespaces.inUse);
+    for (const ns of new Set([...held, ...(await unfinished(pool, clock.now()))])) {
       if (closing.signal.aborted) return;
       try {
-        await namespaces.at(ns, ({ storage }) => storage.tidy());
-        // Closing the storage has cut it short.
-        if (closing.signal.aborted) return;
-        await noteTidied(pool, ns, clock.now());
+        await tidyOne(ns, held.has(ns));
       } catch (error) {
         if (closing.signal.aborted) return;
         // One that cannot be tidied does not keep the others from it.
         log.warn('housekeeping of a namespace failed', { namespace: ns, error: String(error) });
       }
     }
-    if (!(await takeLease(pool, 'collector', holder, COLLECTOR_LEASE_MS))) return;
-    await arriving?.removeUnused(clock.now() - keptMs);
-    await forgetOld(pool, keptMs);
-    const removed = await collectBlocks({ on: pool, blocks, keptMs }, closing.signal);
-    if (removed > 0) log.info('removed blocks that nothing refers to', { removedBlocks: removed });
+  }
+
+  /** Removes blocks and old rows, in one process for all. */
+  async function tidyShared(): Promise<void> {
+    if (closing.signal.aborted || !(await takeLease(pool, 'collector', holder, COLLECTOR_LEASE_MS))) return;
+    // Another process may have been told to keep them longer since.
+    const keptMs = await keptMsIn(pool, options.keepDeletedBlocksMs, options.uploadMsMax);
+    await runDespiteFailures([
+      async () => await arriving?.removeUnused(clock.now() - keptMs),
+      () => forgetOld(pool, keptMs, closing.signal),
+      async () => {
+        const { removed, failure } = await collectBlocks({ on: pool, blocks, keptMs }, closing.signal);
+        if (removed > 0) log.info('removed blocks that nothing refers to', { removedBlocks: removed });
+        if (failure !== undefined) throw failure;
+      },
+    ]);
+  }
+
+  /** A copy that was loaded for this alone is tidied to the end of its history: the next one would begin again. */
+  async function tidyOne(ns: number, isHeld: boolean): Promise<void> {
+    await namespaces.at(ns, async (namespace) => {
+      let end = await namespace.tidy();
+      while (end === 'limited' && !isHeld) end = await namespace.tidy();
+      if (end === 'complete') await noteTidied(pool, ns, clock.now());
+    });
   }
 
   return {
-    createNamespace: (namespace, limitBytes) =>
-      whileConnectionsFail(clock, () => putNamespace(pool, namespace, limitBytes)),
+    createNamespace: (namespace, limitBytes) => namespaces.create(namespace, limitBytes),
     stat: at(({ storage }, ...call) => storage.stat(...call)),
     statAll: at(({ storage }, ...call) => storage.statAll(...call)),
     statWithFolders: at(({ storage }, ...call) => storage.statWithFolders(...call)),
-    // Housekeeping asks about all namespaces, and this process has copies of few.
-    known: (namespace, ids) => whileConnectionsFail(clock, () => knownIds(pool, namespace, ids)),
+    known: (namespace, ids) => namespaces.withHeld(namespace, ({ storage }) => storage.known(namespace, ids)),
     countNamed: at(({ storage }, ...call) => storage.countNamed(...call)),
     countBelow: at(({ storage }, ...call) => storage.countBelow(...call)),
     findNames: (namespace, ...rest) =>
@@ -148,10 +168,14 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     },
     async awaitChange(cursor, timeoutMs, signal) {
       const { state } = cursors.decode(cursor);
-      return await namespaces.watching(state.ns, async (namespace) => {
-        await namespace.expectSeen(state);
-        return await namespace.storage.awaitChange(cursor, timeoutMs, signal);
-      });
+      try {
+        return await namespaces.watching(state.ns, async (namespace) => {
+          await namespace.expectSeen(state);
+          return await namespace.storage.awaitChange(cursor, timeoutMs, signal);
+        });
+      } catch (failure) {
+        throw failure instanceof LostNamespaceError ? refused('reset') : failure;
+      }
     },
     upload: at(({ storage }, ...call) => storage.upload(...call)),
     startSession: at(({ storage }, ...call) => storage.startSession(...call)),
@@ -172,26 +196,16 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     revisions: at(({ storage }, ...call) => storage.revisions(...call)),
     restore: at(({ storage }, ...call) => storage.restore(...call)),
     usage: at(({ storage }, ...call) => storage.usage(...call)),
-    tidy: () => tidy(),
+    tidy,
+    tidyShared,
     async close() {
       closing.abort();
-      await following;
+      await Promise.all([following, noting]);
       await namespaces.close();
       await blocks.close();
       scratch.close();
     },
   };
-}
-
-/** Returns a setting that all processes share; the first one makes it. */
-async function settingOf(on: Queries, name: string, make: () => Buffer): Promise<Buffer> {
-  await on.query('INSERT INTO davgate.setting (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
-    name,
-    make(),
-  ]);
-  const row = await findRow<{ value: Buffer }>(on, 'SELECT value FROM davgate.setting WHERE name = $1', name);
-  if (!row) throw new Error(`the database has lost its setting ${name}`);
-  return row.value;
 }
 
 /** A process's own folder for what is not needed after a restart. */
@@ -236,19 +250,14 @@ export async function placesOf(
   const hasBlocks = (await findRow(pool, 'SELECT 1 AS one FROM davgate.block_name LIMIT 1')) !== undefined;
   if ('folder' in asked) {
     const { blocks, arriving } = await sharedFolder(asked.folder, tag, hasBlocks);
-    return { blocks, places: placesFor(blocks, arriving.incoming), arriving };
+    return { blocks, places: { incoming: arriving.incoming, outer: withoutRemovals(blocks) }, arriving };
   }
   const incoming = new IncomingFiles(scratchDirectory, localDisk);
   await incoming.prepare();
   const { blockBucket } = await import('../blocks/bucket/block-bucket.ts');
   const blocks = blockBucket({ access: asked, directoryTag: tag, hasBlocks, incoming });
   await blocks.prepare();
-  return { blocks, places: placesFor(blocks, incoming) };
-}
-
-function placesFor(place: BlockPlace, incoming: IncomingFiles): BlockPlaces {
-  const blocks = withoutRemovals(place);
-  return { incoming, folder: blocks, bucket: blocks };
+  return { blocks, places: { incoming, outer: withoutRemovals(blocks) } };
 }
 
 /** Returns how a namespace sees the blocks: nothing is removed, because others may need it, and nobody lists it. */

@@ -87,11 +87,13 @@ function keysIn({ id }: NamespaceRow, keys: readonly Key[] = []): KeyIn[] {
 
 /**
  * Returns the part of the statement that puts off the removal of blocks to which a commit refers, and tells whether it has
- * begun. The row makes the collector wait for the commit, although it does not see it yet.
+ * begun. The row makes the collector wait for the commit, although it does not see it yet. It has no time: that begins when
+ * the collector finds the block without a reference.
  */
 function namedPart(names: string): string {
   return `named AS (
-    INSERT INTO davgate.condemned_block AS known (name) SELECT unnest(${names}::text[])
+    INSERT INTO davgate.condemned_block AS known (name, since)
+    SELECT name, 'infinity'::timestamptz FROM unnest(${names}::text[]) AS name
     ON CONFLICT (name) DO UPDATE SET since = excluded.since RETURNING known.is_final)`;
 }
 

@@ -54,9 +54,10 @@ export class Uploads {
     ns: number,
     commit: Commit,
     body: Incoming,
-    { refusedBytes = 'kept', until }: UploadOptions = {},
+    { refusedBytes = 'kept', until, committing }: UploadOptions = {},
   ): Promise<StoredFile> {
     return this.#staged(body, 0, async (staged) => {
+      committing?.();
       try {
         return await this.committer.run(
           (transaction) => this.#write(transaction, ns, commit, staged.blocks),
@@ -256,7 +257,7 @@ export class Uploads {
       if (last) yield last.bytes ?? (await store.read(last));
     };
     try {
-      const { blocks } = await stage(store, { bytes: bytes(), maxBytes: BLOCK_BYTES });
+      const { blocks } = await stage(store, { bytes: bytes(), bytesMax: BLOCK_BYTES });
       const [block] = blocks;
       return block && { start: first.start, block, pieces };
     } catch (failure) {

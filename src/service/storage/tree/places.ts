@@ -1,3 +1,4 @@
+import { splitName } from '../../../util/file-name.ts';
 import { foldName } from '../../../util/path.ts';
 import { StorageError } from '../storage.ts';
 
@@ -107,11 +108,9 @@ export function* alternatives(
   name: string,
   style: 'file' | 'folder' | 'conflicted-copy',
 ): Generator<string, void, undefined> {
-  const last = style === 'folder' ? -1 : name.lastIndexOf('.');
-  // An ending this long does not count as an extension: its name could not be extended.
-  const dot = name.length - last > EXTENSION_LENGTH_MAX ? -1 : last;
-  const stem = dot > 0 ? name.slice(0, dot) : name;
-  const extension = dot > 0 ? name.slice(dot) : '';
+  // With a longer extension, the name could not be extended.
+  const { stem, extension } =
+    style === 'folder' ? { stem: name, extension: '' } : splitName(name, EXTENSION_LENGTH_MAX);
   if (style === 'conflicted-copy') yield fitted(stem, ' (conflicted copy)', extension);
   for (let number = 1; number <= ALTERNATIVES_MAX; number++) {
     const suffix = style === 'conflicted-copy' ? ` (conflicted copy ${number})` : ` (${number})`;

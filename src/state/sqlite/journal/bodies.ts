@@ -3,10 +3,11 @@ import { createReadStream, statSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ContentHasher } from '../../../util/content-hash.ts';
+import { errorCodeOf } from '../../../util/error-code.ts';
 import { makeFolder } from '../../../util/make-folder.ts';
 import type { ByteRange } from '../../../util/ranges.ts';
 import { DirectorySync } from '../../directory-sync.ts';
-import { asFull, codeOf, DiskRoom } from '../../disk-room.ts';
+import { asFull, DiskRoom } from '../../disk-room.ts';
 import { BodyGone, type PendingWrite, type StagedBody } from '../../journal.ts';
 import { nameFor } from './lost-and-found.ts';
 
@@ -120,7 +121,9 @@ export class Bodies {
     try {
       for await (const piece of stream) yield piece;
     } catch (error) {
-      throw codeOf(error) === 'ENOENT' ? new BodyGone(`${file} no longer exists`, { cause: error }) : error;
+      throw errorCodeOf(error) === 'ENOENT'
+        ? new BodyGone(`${file} no longer exists`, { cause: error })
+        : error;
     }
   }
 

@@ -3,6 +3,7 @@ import type { Log } from '../../../util/log.ts';
 import type { Path } from '../../../util/path.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { asFull } from '../../disk-room.ts';
+import { StateUnwritable } from '../../errors.ts';
 import {
   BodyGone,
   type Journal,
@@ -15,7 +16,7 @@ import { Commits } from '../commits.ts';
 import { asStateError, hasDatabase, openDatabase } from '../state-database.ts';
 import { Bodies, lastingNameOf, type Staged } from './bodies.ts';
 import { folderName } from './folder-name.ts';
-import { LostAndFound } from './lost-and-found.ts';
+import { LostAndFound, type LostBody } from './lost-and-found.ts';
 import { JOURNAL_MIGRATIONS } from './migrations.ts';
 import { journalOwners } from './owners.ts';
 import { sweepBodies } from './sweep.ts';
@@ -46,7 +47,8 @@ export async function openSqliteJournals(directories: JournalDirectories, log: L
       async drive(name) {
         const bodies = await Bodies.open(join(bodiesDirectory, folderName(name)));
         const lost = await LostAndFound.open(join(directories.lostAndFound, folderName(name)));
-        return new SqliteJournal(name, { database, directory: directories.journal, commits, bodies, lost });
+        const { journal: directory } = directories;
+        return new SqliteJournal(name, { database, directory, commits, bodies, lost, log });
       },
       async close() {
         commits.close();
@@ -96,25 +98,27 @@ function orNoRoom(work: () => void): void {
   }
 }
 
-interface Parts {
+interface JournalDeps {
   readonly database: SqliteDatabase;
   /** Directory of the database. */
   readonly directory: string;
   readonly commits: Commits;
   readonly bodies: Bodies;
   readonly lost: LostAndFound;
+  readonly log: Log;
 }
+
+/**
+ * The drive of writes whose bodies the database cannot read. Their rows stay, because SQLite reads a body to delete it. A
+ * drive's own name has no line break.
+ */
+const UNREADABLE = '\nunreadable';
 
 interface Row extends Omit<PendingWrite, 'path' | 'replaces' | 'replacesHash' | 'folderId'> {
   readonly path: string;
   readonly replaces: string | null;
   readonly replacesHash: string | null;
   readonly folderId: string | null;
-}
-
-interface BodyRow {
-  readonly file: string | null;
-  readonly small: Buffer | null;
 }
 
 class SqliteJournal implements Journal {
@@ -124,9 +128,9 @@ class SqliteJournal implements Journal {
 
   constructor(
     private readonly name: string,
-    private readonly parts: Parts,
+    private readonly deps: JournalDeps,
   ) {
-    this.#statements = prepare(parts.database);
+    this.#statements = prepare(deps.database);
   }
 
   async all(): Promise<readonly PendingWrite[]> {
@@ -134,15 +138,15 @@ class SqliteJournal implements Journal {
   }
 
   stage(body: AsyncIterable<Uint8Array>): Promise<Staged> {
-    return this.parts.bodies.stage(body);
+    return this.deps.bodies.stage(body);
   }
 
   discard(body: Staged): Promise<void> {
-    return this.parts.bodies.discard(body);
+    return this.deps.bodies.discard(body);
   }
 
   async accept(write: PendingWrite, { small, file: staged }: Staged, supersedes?: string): Promise<void> {
-    const { bodies } = this.parts;
+    const { bodies } = this.deps;
     const { insert, insertSmall } = this.#statements;
     const file = staged === undefined ? undefined : lastingNameOf(staged, write);
     const superseded = await this.#run(() => {
@@ -165,47 +169,87 @@ class SqliteJournal implements Journal {
       return this.#drop(ids);
     });
     await this.#removeBodies(files);
-    if (this.#statements.any.get() === undefined) shrink(this.parts.database);
+    this.#shrink();
   }
 
   async *read(
     id: string,
     range?: { readonly start: number; readonly end: number },
   ): AsyncIterable<Uint8Array> {
-    const { file, small } = this.#body(id);
-    if (file !== null) yield* this.parts.bodies.read(file, range);
-    else if (small !== null) yield range ? small.subarray(range.start, range.end) : small;
+    const file = this.#fileOf(id);
+    if (file !== undefined) return yield* this.deps.bodies.read(file, range);
+    const small = this.#smallOf(id);
+    yield range ? small.subarray(range.start, range.end) : small;
   }
 
   get lostFiles(): number {
-    return this.parts.lost.count;
+    return this.deps.lost.count;
   }
 
   lost(): Promise<readonly LostWrite[]> {
-    return this.parts.lost.list();
+    return this.deps.lost.list();
   }
 
   readLost(name: string): AsyncIterable<Uint8Array> {
-    return this.parts.lost.read(name);
+    return this.deps.lost.read(name);
   }
 
   dropLost(name: string): Promise<void> {
-    return this.parts.lost.drop(name);
+    return this.deps.lost.drop(name);
   }
 
   async lose(write: PendingWrite, reason: string): Promise<string> {
-    const { bodies, lost } = this.parts;
-    const { file, small } = this.#body(write.id);
-    const body = file === null ? { bytes: small ?? Buffer.alloc(0) } : { file: bodies.pathOf(file) };
+    const { lost } = this.deps;
+    const body = this.#bodyOf(write.id);
+    if (body instanceof StateUnwritable) return this.#loseUnreadable(write, `${reason}; ${body.message}`);
     const path = await lost.keep(this.name, write, body, reason);
     await this.forget([write.id]);
     return path;
   }
 
-  #body(id: string): BodyRow {
-    const row = this.#read(() => this.#statements.body.get(id));
+  /** Keeps the reason alone. What is left of the body stays in the database. */
+  async #loseUnreadable(write: PendingWrite, reason: string): Promise<string> {
+    const path = await this.deps.lost.keep(this.name, write, undefined, reason);
+    await this.#run(() => this.#statements.setAside.run(UNREADABLE, write.id));
+    return path;
+  }
+
+  /** Returns the body of a write, or why the database cannot read it. */
+  #bodyOf(id: string): LostBody | StateUnwritable {
+    const file = this.#fileOf(id);
+    if (file !== undefined) return { file: this.deps.bodies.pathOf(file) };
+    try {
+      return { bytes: this.#smallOf(id) };
+    } catch (error) {
+      if (error instanceof StateUnwritable) return error;
+      throw error;
+    }
+  }
+
+  /** Returns the name of the file with the body of a write; `undefined` when the body is in the database. */
+  #fileOf(id: string): string | undefined {
+    const row = this.#read(() => this.#statements.file.get(id));
     if (!row) throw new BodyGone(`there is no pending write ${id}`);
-    return row;
+    return row.file ?? undefined;
+  }
+
+  #smallOf(id: string): Buffer {
+    const row = this.#read(() => this.#statements.small.get(id));
+    // A body whose row is missing counts as damaged: its checksum differs.
+    return row?.small ?? Buffer.alloc(0);
+  }
+
+  /** Frees unused space once all writes have been sent. Must not fail, because the writes are removed already. */
+  #shrink(): void {
+    const { database, directory, log } = this.deps;
+    try {
+      if (this.#statements.any.get() === undefined) shrink(database);
+    } catch (error) {
+      log.warn("unused space of the journal's database could not be freed", {
+        directory,
+        reason: String(error),
+      });
+    }
   }
 
   #update(writes: readonly PendingWrite[]): void {
@@ -214,8 +258,8 @@ class SqliteJournal implements Journal {
 
   /** Removes rows of writes. Returns the files of their bodies, which may be deleted once this is on disk. */
   #drop(ids: readonly string[]): string[] {
-    const { body, remove, insertDropped, removeDropped } = this.#statements;
-    const files = ids.flatMap((id) => body.get(id)?.file ?? []);
+    const { file: fileOf, remove, insertDropped, removeDropped } = this.#statements;
+    const files = ids.flatMap((id) => fileOf.get(id)?.file ?? []);
     for (const id of ids) remove.run(id);
     for (const file of files) insertDropped.run(file, this.name);
     for (const file of this.#gone.splice(0)) removeDropped.run(file);
@@ -224,20 +268,20 @@ class SqliteJournal implements Journal {
 
   /** Removes files. The next start removes those that fail. */
   async #removeBodies(files: readonly string[]): Promise<void> {
-    for (const file of await this.parts.bodies.remove(files)) this.#gone.push(file);
+    for (const file of await this.deps.bodies.remove(files)) this.#gone.push(file);
   }
 
   #read<T>(query: () => T): T {
     try {
       return query();
     } catch (error) {
-      throw asStateError(error, this.parts.directory);
+      throw asStateError(error, this.deps.directory);
     }
   }
 
   async #run<T>(change: () => T): Promise<T> {
     try {
-      return await this.parts.commits.run(change);
+      return await this.deps.commits.run(change);
     } catch (error) {
       throw asFull(error);
     }
@@ -253,8 +297,11 @@ function prepare(database: SqliteDatabase) {
   return {
     all: database.prepare<[string], Row>(`SELECT ${COLUMNS} FROM writes WHERE drive = ? ORDER BY position`),
     any: database.prepare('SELECT 1 FROM writes LIMIT 1'),
-    body: database.prepare<[string], BodyRow>(
-      `SELECT body_file AS file, body AS small FROM writes LEFT JOIN small_bodies USING (position) WHERE id = ?`,
+    file: database.prepare<[string], { file: string | null }>(
+      'SELECT body_file AS file FROM writes WHERE id = ?',
+    ),
+    small: database.prepare<[string], { small: Buffer }>(
+      'SELECT body AS small FROM writes JOIN small_bodies USING (position) WHERE id = ?',
     ),
     insert: database.prepare(
       `INSERT INTO writes (drive, id, path, file_id, size_bytes, content_hash, modified_ms, accepted_ms, due_ms,
@@ -267,6 +314,7 @@ function prepare(database: SqliteDatabase) {
       `UPDATE writes SET path = @path, file_id = @fileId, modified_ms = @modifiedMs, due_ms = @dueMs,
          replaces = @replaces, replaces_hash = @replacesHash WHERE id = @id`,
     ),
+    setAside: database.prepare('UPDATE writes SET drive = ? WHERE id = ?'),
     remove: database.prepare('DELETE FROM writes WHERE id = ?'),
     insertDropped: database.prepare('INSERT OR REPLACE INTO dropped_bodies (file, drive) VALUES (?, ?)'),
     removeDropped: database.prepare('DELETE FROM dropped_bodies WHERE file = ?'),

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { copyFile, link, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { errorCodeOf } from '../../../util/error-code.ts';
 import { makeFolder } from '../../../util/make-folder.ts';
 import { nameOf } from '../../../util/path.ts';
 import { DirectorySync } from '../../directory-sync.ts';
@@ -49,10 +50,16 @@ export class LostAndFound {
   }
 
   /**
-   * Stores a lost write. Resolves with the file's path when everything is on disk. A repeated call makes the same file.
+   * Stores a lost write; without a body only the reason. Resolves with the file's path when everything is on disk. A
+   * repeated call makes the same file.
    */
-  async keep(drive: string, write: PendingWrite, body: LostBody, reason: string): Promise<string> {
-    return this.#keep(nameFor(write, SHORT_ID_LENGTH), body, reportOf(drive, write, reason));
+  async keep(
+    drive: string,
+    write: PendingWrite,
+    body: LostBody | undefined,
+    reason: string,
+  ): Promise<string> {
+    return this.#keep(nameFor(write, SHORT_ID_LENGTH), body, reportOf(drive, write, body, reason));
   }
 
   /** Stores the body in `file`, which has no record, under the name `name`. Resolves with its path. */
@@ -101,9 +108,9 @@ export class LostAndFound {
     return join(this.directory, name);
   }
 
-  async #keep(name: string, body: LostBody, report: string): Promise<string> {
+  async #keep(name: string, body: LostBody | undefined, report: string): Promise<string> {
     const path = join(this.directory, name);
-    await ('bytes' in body ? this.#store(path, body.bytes) : adopt(body.file, path));
+    if (body) await ('bytes' in body ? this.#store(path, body.bytes) : adopt(body.file, path));
     await this.#store(`${path}${REASON_SUFFIX}`, Buffer.from(report));
     await this.#sync.run();
     this.#known.add(`${name}${REASON_SUFFIX}`);
@@ -136,7 +143,7 @@ async function adopt(file: string, path: string): Promise<void> {
     await link(file, path);
   } catch (error) {
     // Some file systems have no hard links.
-    const code = error instanceof Error && 'code' in error ? error.code : '';
+    const code = errorCodeOf(error);
     // A user has removed the file: only the reason is kept.
     if (code === 'ENOENT') return;
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EXDEV') throw error;
@@ -190,9 +197,11 @@ function orphanReportOf(name: string): string {
   ].join('\n');
 }
 
-function reportOf(drive: string, write: PendingWrite, reason: string): string {
+function reportOf(drive: string, write: PendingWrite, body: LostBody | undefined, reason: string): string {
   return [
-    `A write that davgate had acknowledged was refused by the storage service; its bytes are in the file with\nthe name of this one without ".reason.txt".`,
+    body
+      ? `A write that davgate had acknowledged was refused by the storage service; its bytes are in the file with\nthe name of this one without ".reason.txt".`
+      : 'A write that davgate had acknowledged could not be read from the journal, and there is no file with its bytes.',
     '',
     `reason:       ${reason}`,
     `path:         ${write.path}`,

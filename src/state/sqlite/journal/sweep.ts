@@ -9,7 +9,7 @@ import { isStagedName, stagedNameOf } from './bodies.ts';
 import { folderName } from './folder-name.ts';
 import { LostAndFound } from './lost-and-found.ts';
 
-export interface SweepParts {
+export interface SweepDeps {
   readonly database: SqliteDatabase;
   /** Whether the database was created at this start. */
   readonly isNew: boolean;
@@ -33,8 +33,8 @@ interface BodyRow {
  * without a record was acknowledged, and its record is lost, so it is moved to the lost-and-found folder: only a record
  * can prove that a body is no longer needed.
  */
-export async function sweepBodies(parts: SweepParts): Promise<void> {
-  const { database, bodies } = parts;
+export async function sweepBodies(deps: SweepDeps): Promise<void> {
+  const { database, bodies } = deps;
   if (!existsSync(bodies)) return;
   const rowsOf = (query: string) => database.prepare<[], BodyRow>(query).all();
   const named = rowsOf('SELECT drive, body_file AS file FROM writes WHERE body_file IS NOT NULL');
@@ -47,9 +47,9 @@ export async function sweepBodies(parts: SweepParts): Promise<void> {
     filesOf.set(folderName(drive), (filesOf.get(folderName(drive)) ?? new Set()).add(file));
   const entries = await readdir(bodies, { withFileTypes: true });
   const loose = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
-  await sweepFolder(parts, '', { files: loose, named: new Set() });
+  await sweepFolder(deps, '', { files: loose, named: new Set() });
   for (const { name } of entries.filter((entry) => entry.isDirectory()))
-    await sweepFolder(parts, name, {
+    await sweepFolder(deps, name, {
       files: await readdir(join(bodies, name)),
       named: filesOf.get(name) ?? new Set(),
     });
@@ -67,7 +67,7 @@ async function placeInDriveFolders(bodies: string, named: readonly BodyRow[]): P
 }
 
 async function sweepFolder(
-  { bodies, lostAndFound, isNew, log }: SweepParts,
+  { bodies, lostAndFound, isNew, log }: SweepDeps,
   folder: string,
   { files, named }: { readonly files: readonly string[]; readonly named: ReadonlySet<string> },
 ): Promise<void> {

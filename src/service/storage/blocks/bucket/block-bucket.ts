@@ -15,7 +15,7 @@ const SENT_AT_ONCE = 8;
 const OWNER = 'owner';
 
 /** What the bucket of a service is opened with. */
-interface BlockBucketParts {
+interface BlockBucketDeps {
   readonly access: BucketAccess;
   /** The service's own folder in the bucket: two services never meet in one. */
   readonly directoryTag: string;
@@ -33,8 +33,8 @@ export interface BlockBucket extends BlockPlace {
 }
 
 /** Returns the blocks of a service in a bucket. */
-export function blockBucket(parts: BlockBucketParts): BlockBucket {
-  const { access, directoryTag, hasBlocks, incoming, silenceMs } = parts;
+export function blockBucket(deps: BlockBucketDeps): BlockBucket {
+  const { access, directoryTag, hasBlocks, incoming, silenceMs } = deps;
   const bucket = new Bucket(access, silenceMs);
   const folder = `${access.address.prefix}${directoryTag}/`;
   const sending = new PQueue({ concurrency: SENT_AT_ONCE });
@@ -70,6 +70,7 @@ export function blockBucket(parts: BlockBucketParts): BlockBucket {
     bucket.put(`${folder}${name}`, bytes, createHash('sha256').update(bytes).digest('hex'));
 
   return {
+    isRemote: true,
     async prepare() {
       try {
         await claim();

@@ -1,7 +1,8 @@
 import type { PoolClient } from 'pg';
+import { errorCodeOf } from '../../../../util/error-code.ts';
 import { isSqliteError } from '../../../../util/sqlite/group-commit.ts';
 import { verified } from '../../blocks/block-store.ts';
-import { codeOf, DamagedBlockError } from '../../errors.ts';
+import { DamagedBlockError } from '../../errors.ts';
 import type { NamespaceRow } from '../../postgres/namespace-change.ts';
 import type { NamespaceCopy } from '../../postgres/namespace-copy.ts';
 import { rowsIn } from '../../postgres/namespace-rows.ts';
@@ -162,5 +163,5 @@ function wrongIn(
 /** Whether SQLite does not take a value, as one of another type or a second row with the same hash. */
 function isOfValues(failure: unknown): failure is Error {
   if (failure instanceof TypeError || failure instanceof RangeError) return true;
-  return isSqliteError(failure) && /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(codeOf(failure));
+  return isSqliteError(failure) && /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(errorCodeOf(failure));
 }

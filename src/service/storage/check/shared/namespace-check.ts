@@ -26,7 +26,7 @@ import { repaired } from '../repair.ts';
 import { derivedDamages, rowDamages } from '../rows.ts';
 import { type Loaded, loadedRows, type WrongPlace } from './loaded-rows.ts';
 
-export interface NamespaceCheckParts {
+export interface NamespaceCheckDeps {
   readonly pool: Pool;
   /** Where the blocks are; `undefined` if that is not known. */
   readonly place: BlockPlace | undefined;
@@ -41,10 +41,10 @@ export interface NamespaceCheckParts {
 
 /** Yields the damages of a namespace. Copies its rows as they are at one moment. */
 export async function* namespaceDamages(
-  parts: NamespaceCheckParts,
+  deps: NamespaceCheckDeps,
   ns: number,
 ): AsyncGenerator<Damage, void, undefined> {
-  const file = join(parts.folder, `${ns}.sqlite`);
+  const file = join(deps.folder, `${ns}.sqlite`);
   const database = await openDatabase(file, { isCopy: true });
   try {
     // The settings of a service are looked at once for all its namespaces. Nothing reads contents in the copy.
@@ -52,10 +52,10 @@ export async function* namespaceDamages(
       `INSERT INTO setting VALUES ('closed', 1), ('tag', '00000000'), ('cursor-key', zeroblob(32))`,
     );
     const copy = new NamespaceCopy(database, new NameIndex(database), ns, () => {});
-    const moment = await inConnection(parts.pool, (client) => snapshot(client, copy, ns));
+    const moment = await inConnection(deps.pool, (client) => snapshot(client, copy, ns));
     if (!moment) return;
     const { name } = moment.namespace;
-    for await (const damage of damagesIn(parts, database, copy, moment)) {
+    for await (const damage of damagesIn(deps, database, copy, moment)) {
       const isNowhere = damage.at === undefined && damage.files.length === 0;
       yield isNowhere ? { ...damage, at: { namespace: name, path: '' } } : damage;
     }
@@ -104,24 +104,24 @@ async function commitDamages(on: Queries, { id, version, mark }: NamespaceRow): 
 }
 
 async function* damagesIn(
-  parts: NamespaceCheckParts,
+  deps: NamespaceCheckDeps,
   database: SqliteDatabase,
   copy: NamespaceCopy,
   { namespace, loaded, damages }: Moment,
 ): AsyncGenerator<Damage, void, undefined> {
-  const { pool, place, tag, onRead } = parts;
+  const { pool, place, tag, onRead } = deps;
   const owners = new Owners(database, tag);
   yield* loaded.refused;
   yield* damages;
-  yield* placeDamages(parts, namespace, loaded.wrongPlaces);
+  yield* placeDamages(deps, namespace, loaded.wrongPlaces);
   // Counts that rows are missing from would be wrong.
-  if (parts.repairs && loaded.refused.length === 0) yield* repairedRows(pool, database, copy, owners);
+  if (deps.repairs && loaded.refused.length === 0) yield* repairedRows(pool, database, copy, owners);
   else yield* rowDamages(database, owners);
   for (const { id, hash, why } of loaded.wrongBytes) yield* damagesOf(owners, { id, hash }, why);
   onRead(loaded.blocks, loaded.bytes);
   if (!place) return;
   const contents = new Contents(database);
-  const places = { incoming: new IncomingFiles(parts.folder, localDisk), folder: place, bucket: place };
+  const places = { incoming: new IncomingFiles(deps.folder, localDisk), outer: place };
   const store = new BlockStore(places, contents);
   const isNeeded = (block: BlockRow) => isStillNamed(pool, namespace.id, block);
   yield* blockDamages({ database, contents, store, owners, hasNoBytes: true, isNeeded }, (block) =>
@@ -149,7 +149,7 @@ async function* repairedRows(
   owners: Owners,
 ): AsyncGenerator<Damage, void, undefined> {
   const committer = new NamespaceCommitter({
-    ...{ database, copy, ticks: new Ticks(database, systemClock), clock: systemClock },
+    ...{ pool, database, copy, ticks: new Ticks(database, systemClock), clock: systemClock },
     joint: new JointCommits(pool, systemClock),
     committed: () => {},
     take: (change) => copy.apply(change),
@@ -161,7 +161,7 @@ async function* repairedRows(
 
 /** Yields the rows of paths with wrong keys. One with the path of another row cannot be repaired. */
 async function* placeDamages(
-  { pool, repairs }: NamespaceCheckParts,
+  { pool, repairs }: NamespaceCheckDeps,
   { id, name }: NamespaceRow,
   wrong: readonly WrongPlace[],
 ): AsyncGenerator<Damage, void, undefined> {

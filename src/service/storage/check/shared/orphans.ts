@@ -13,7 +13,7 @@ const TOLD_MAX = 100;
 /** How long services may take to remove a block that is due, in ms: they look every hour. */
 const OVERDUE_MS = 24 * 60 * 60 * 1000;
 
-export interface OrphanParts {
+export interface OrphanDeps {
   readonly on: Queries;
   readonly blocks: BlockPlace;
   /** How long services keep a block to which nothing refers, in ms. */
@@ -27,17 +27,18 @@ export interface OrphanParts {
  * Yields the stored blocks that belong to nothing and that services should have removed. Younger ones may belong to an upload
  * that is under way. A repair removes what a service would remove now, in the same way.
  */
-export async function* orphanDamages(parts: OrphanParts): AsyncGenerator<Damage, void, undefined> {
-  if (parts.repairs) {
-    const removed = await collectBlocks(parts, new AbortController().signal);
+export async function* orphanDamages(deps: OrphanDeps): AsyncGenerator<Damage, void, undefined> {
+  if (deps.repairs) {
+    const { removed, failure } = await collectBlocks(deps, new AbortController().signal);
     if (removed > 0)
       yield { ...rowDamage(`${removed} stored blocks belong to no file and no upload`), isRepaired: true };
+    if (failure !== undefined) throw failure;
   }
   let told = 0;
   let untold = 0;
-  for await (const names of pagesOf(parts.blocks)) {
-    const orphans = await orphansAmong(parts, names);
-    parts.onUnowned(orphans.filter(({ isDue }) => !isDue).length);
+  for await (const names of pagesOf(deps.blocks)) {
+    const orphans = await orphansAmong(deps, names);
+    deps.onUnowned(orphans.filter(({ isDue }) => !isDue).length);
     for (const { name, isDue } of orphans) {
       if (!isDue) continue;
       if (told === TOLD_MAX) untold += 1;
@@ -64,7 +65,7 @@ async function* pagesOf(blocks: BlockPlace): AsyncGenerator<readonly string[]> {
 
 /** Returns the blocks to which nothing refers, and whether services should have removed them. */
 async function orphansAmong(
-  { on, keptMs }: OrphanParts,
+  { on, keptMs }: OrphanDeps,
   names: readonly string[],
 ): Promise<readonly { readonly name: string; readonly isDue: boolean }[]> {
   return await rowsOf(

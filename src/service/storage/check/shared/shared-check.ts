@@ -8,12 +8,12 @@ import type { BlockPlace } from '../../blocks/block-place.ts';
 import type { BucketAccess } from '../../blocks/bucket/bucket-address.ts';
 import { localDisk } from '../../blocks/disk.ts';
 import { IncomingFiles } from '../../blocks/incoming-files.ts';
-import { keptMsOf } from '../../postgres/collector.ts';
 import { MIGRATIONS } from '../../postgres/migrations.ts';
+import { keptMsIn } from '../../postgres/settings.ts';
 import { existingSharedFolder } from '../../postgres/shared-folder.ts';
 import { type Damage, rowDamage } from '../damage.ts';
 import type { CheckProgress } from '../storage-check.ts';
-import { type NamespaceCheckParts, namespaceDamages } from './namespace-check.ts';
+import { type NamespaceCheckDeps, namespaceDamages } from './namespace-check.ts';
 import { orphanDamages } from './orphans.ts';
 import { missingTables, strayRows } from './tables-check.ts';
 
@@ -21,7 +21,7 @@ import { missingTables, strayRows } from './tables-check.ts';
 export interface CheckedSharedStorage {
   readonly pool: Pool;
   readonly blocks: BucketAccess | { readonly folder: string };
-  /** How long its services keep blocks to which nothing refers, in ms. */
+  /** How long its services keep blocks to which nothing refers, in ms, unless they know of a longer time. */
   readonly keepDeletedBlocksMs?: number | undefined;
   readonly repairs?: boolean | undefined;
 }
@@ -38,7 +38,7 @@ export async function* checkSharedStorage(
   const missing = await missingTables(pool, 'storage', MIGRATIONS);
   yield* missing;
   if (missing.length > 0) return;
-  const counted = new Counted(await totalsIn(pool), onProgress);
+  const counted = new Counted(await totalIn(pool), onProgress);
   const tag = (await settingOf(pool, 'tag', 4))?.toString('hex');
   if (tag === undefined || !(await settingOf(pool, 'cursor-key', 32)))
     yield rowDamage(
@@ -49,7 +49,7 @@ export async function* checkSharedStorage(
   const onRead = (count: number, bytes: number) => counted.add(count, bytes);
   try {
     yield* allNamespaces({ pool, place, tag: tag ?? '?', folder, repairs, onRead });
-    const keptMs = keptMsOf(keepDeletedBlocksMs);
+    const keptMs = await keptMsIn(pool, keepDeletedBlocksMs);
     const onUnowned = (count: number) => counted.addUnowned(count);
     if (place) yield* orphanDamages({ on: pool, blocks: place, keptMs, repairs, onUnowned });
   } finally {
@@ -58,15 +58,15 @@ export async function* checkSharedStorage(
   }
 }
 
-async function* allNamespaces(parts: NamespaceCheckParts): AsyncGenerator<Damage, void, undefined> {
-  const { pool } = parts;
+async function* allNamespaces(deps: NamespaceCheckDeps): AsyncGenerator<Damage, void, undefined> {
+  const { pool } = deps;
   yield* inDatabase(strayRows(pool));
   const namespaces = await rowsOf<{ id: number; name: string }>(
     pool,
     'SELECT id, name FROM davgate.namespace ORDER BY id',
   );
   for (const { id, name } of namespaces)
-    yield* inDatabase(namespaceDamages(parts, id), { namespace: name, path: '' });
+    yield* inDatabase(namespaceDamages(deps, id), { namespace: name, path: '' });
 }
 
 /** Turns a statement that fails because of damage into a damage, so that the check goes on with what is left. */
@@ -96,12 +96,14 @@ async function settingOf(on: Queries, name: string, bytes: number): Promise<Buff
   return row?.value;
 }
 
-async function totalsIn(on: Queries): Promise<Pick<CheckProgress, 'totalBlocks' | 'totalBytes'>> {
-  const totals = await findRow<{ totalBlocks: number; totalBytes: number }>(
+/** Returns the estimated number of blocks of all namespaces: to count them takes longer than a statement may. */
+async function totalIn(on: Queries): Promise<Pick<CheckProgress, 'totalBlocks'>> {
+  const estimated = await findRow<{ totalBlocks: number }>(
     on,
-    `SELECT count(*) AS "totalBlocks", coalesce(sum(size), 0)::bigint AS "totalBytes" FROM davgate.block`,
+    `SELECT reltuples::bigint AS "totalBlocks" FROM pg_catalog.pg_class
+     WHERE oid = 'davgate.block'::regclass AND reltuples > 0`,
   );
-  return totals ?? { totalBlocks: 0, totalBytes: 0 };
+  return estimated ?? {};
 }
 
 /** Returns where the blocks are, which is not changed. Throws `DataDirectoryError` or `BucketError` if they are not there. */
@@ -127,7 +129,7 @@ class Counted {
   #unowned = 0;
 
   constructor(
-    private readonly totals: Pick<CheckProgress, 'totalBlocks' | 'totalBytes'>,
+    private readonly total: Pick<CheckProgress, 'totalBlocks'>,
     private readonly onProgress: (progress: CheckProgress) => void,
   ) {}
 
@@ -144,7 +146,7 @@ class Counted {
 
   #tell(): void {
     this.onProgress({
-      ...this.totals,
+      ...this.total,
       blocks: this.#blocks,
       bytes: this.#bytes,
       unowned: this.#unowned,
