@@ -19,7 +19,7 @@ const MAY_IMPORT: Record<string, RegExp> = {
   http: /^util\/|^config\/(address|grant)\.ts$/,
   // `service` shares no running code with `api`, because every test would miss a mistake that both have.
   service: /^(http|wire|util)\//,
-  webapp: /^util\/(markdown|url-names)\.ts$/,
+  webapp: /^util\/(file-name|markdown|markup-lines|url-names)\.ts$/,
   app: /^(?!cli\/)/,
   cli: /./,
 };

@@ -158,7 +158,8 @@ describe('logins', () => {
       if (start === 0) {
         // The printed line for rclone, run by a shell, with a listing in place of the mount.
         const line = /^ +rclone +(rclone mount .*)$/m.exec(output())?.[1] ?? '';
-        const listing = line.replace('mount :webdav: ~/drive', 'lsf :webdav:').replace('PASSWORD', password);
+        const list = line.replace('mount :webdav: ~/drive --vfs-cache-mode writes', 'lsf :webdav:');
+        const listing = list.replace('PASSWORD', password);
         expect((await command('sh', ['-c', listing])).code, listing).toBe(0);
       }
       child.kill('SIGTERM');

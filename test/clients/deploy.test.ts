@@ -1,5 +1,5 @@
 import { copyFileSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createMetrics } from '../../src/http/metrics.ts';
 import { PROJECT_ROOT } from '../support/build.ts';
@@ -19,6 +19,23 @@ test('systemd accepts the units of docs/deploy and finds the service hardened', 
   const { stdout } = await succeed('systemd-analyze', words);
   const [, exposure] = /Overall exposure level for davgate\.service: ([\d.]+)/.exec(stdout) ?? [];
   expect(Number(exposure)).toBeLessThanOrEqual(EXPOSURE_MAX);
+});
+
+test('the commands of docs/install.md make the user, the configuration and the directories of the unit', () => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/install.md'), 'utf8');
+  const unit = readFileSync(deployed('davgate.service'), 'utf8');
+  const settingOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+  const data = `/var/lib/${settingOf('StateDirectory')}`;
+  const [, file = ''] = / --config (\S+)/.exec(settingOf('ExecStart')) ?? [];
+  const user = settingOf('User');
+  const commands = page.split('\n').filter((line) => line.startsWith('sudo '));
+  expect(commands).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(`^sudo useradd --system --home-dir ${data} .* ${user}$`),
+      `sudo install -d -m 700 -o ${user} -g ${user} ${dirname(file)} ${data}`,
+      `sudo -u ${user} davgate setup --config ${file} --data-dir ${data}`,
+    ]),
+  );
 });
 
 test('each alert rule of docs/deploy fires for the drive in trouble and not for the quiet one', async () => {

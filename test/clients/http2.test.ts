@@ -72,6 +72,16 @@ describe('curl', () => {
     expect(await curl('methods/b')).toBe('2 404');
   });
 
+  test('a condition in two lines is one list, so that a PUT replaces nothing that it names in the second', async () => {
+    await writeFile(join(local.path, 'a'), 'content');
+    expect(await curl('listed', '-T', 'a', '-D', 'head')).toBe('2 201');
+    const [, tag = ''] = /etag: (".*")/.exec(String(await readFile(join(local.path, 'head')))) ?? [];
+    const lines = (name: string, ...tags: string[]) => tags.flatMap((each) => header(`${name}: ${each}`));
+    expect(await curl('listed', '-T', 'a', ...lines('If-None-Match', '"other"', tag))).toBe('2 412');
+    expect(await curl('listed', ...lines('If-None-Match', '"other"', tag))).toBe('2 304');
+    expect(await curl('listed', '-T', 'a', ...lines('If-Match', '"other"', tag))).toBe('2 204');
+  });
+
   test('a large file is stored and read byte for byte, with and without an announced length', async () => {
     const content = pseudoRandomBytes(SIZE, 3);
     await writeFile(join(local.path, 'large'), content);

@@ -94,6 +94,32 @@ describe('the generated password', () => {
   });
 });
 
+describe('the credentials of davgate service', () => {
+  const SECRETS = ['password', 'appSecret', 'token', 'refreshToken'];
+  const words = (name: string) => ['service', '--listen', '127.0.0.1:0', '--data', join(home.path, name)];
+  const credentialsIn = async (name: string): Promise<Record<string, string>> =>
+    JSON.parse(await readFile(join(home.path, name, 'credentials.json'), 'utf8'));
+
+  test('davgate service shows its secrets on a terminal', async () => {
+    const terminal = onTerminal(words('shown'));
+    await terminal.shows(/Ctrl\+C/);
+    terminal.type(CTRL_C);
+    expect(await terminal.ended()).toBe(0);
+    const credentials = await credentialsIn('shown');
+    for (const name of SECRETS) expect(terminal.output()).toContain(credentials[name]);
+  });
+
+  test('davgate service prints the path of its credentials, and no secret, where standard output may be a log', async () => {
+    const { child, output } = spawnProgram(words('logged'));
+    await matchOutput(child, output, /Ctrl\+C/);
+    child.kill('SIGTERM');
+    await once(child, 'close');
+    const credentials = await credentialsIn('logged');
+    for (const name of SECRETS) expect(output()).not.toContain(credentials[name]);
+    expect(output()).toContain(join(home.path, 'logged', 'credentials.json'));
+  });
+});
+
 describe('a secret in a file', () => {
   const secret = async (name: string, text: string) => {
     const file = join(home.path, name);

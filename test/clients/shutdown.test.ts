@@ -1,5 +1,6 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join as joinFiles } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRemote } from '../../src/api/client.ts';
 import type { Remote } from '../../src/api/remote.ts';
@@ -64,10 +65,7 @@ interface Gateway {
   ) => Promise<RawConnection>;
 }
 
-/**
- * Stores a large file at the service. Through a gateway, its calls might take longer than their deadline on a busy machine,
- * because all tests of this file run at once.
- */
+/** Stores a large file at the service, not through a gateway, whose calls might take longer than their deadline. */
 async function store(name: string, body: Uint8Array): Promise<void> {
   const { status } = await upload(service, 'files/upload', { path: `/${name}` }, { body });
   expect(status).toBe(200);
@@ -114,19 +112,29 @@ async function withGateway(
   }
 }
 
+/** Statuses of a change that has been made: 204 and 405 when an attempt has made it that was answered 503. */
+const MADE = [201, 204, 405];
+
+/**
+ * Returns the status of the answer. Like a client it asks again after 503, which a busy machine causes: all tests of this file
+ * run at once, and the calls of davgate may take longer than their deadline.
+ */
 async function ask(
   { url, authorization }: Pick<Program, 'url' | 'authorization'>,
   method: string,
   path: string,
   body?: string | Uint8Array,
 ): Promise<number> {
-  const answer = await fetch(url + path, {
-    method,
-    headers: { authorization },
-    body: body ?? null,
-  });
-  await answer.arrayBuffer();
-  return answer.status;
+  for (;;) {
+    const answer = await fetch(url + path, {
+      method,
+      headers: { authorization },
+      body: body ?? null,
+    });
+    await answer.arrayBuffer();
+    if (answer.status !== 503) return answer.status;
+    await pause(200);
+  }
 }
 
 function portOf({ url }: Pick<Program, 'url'>): number {
@@ -155,8 +163,8 @@ async function filesAtService(folder: Path): Promise<Record<string, number>> {
 
 test.concurrent('SIGTERM ends davgate in time while requests wait for a service that never answers', () =>
   withGateway([], async ({ program, slow, ask, open }) => {
-    expect(await ask('PUT', 'silent-a', 'a')).toBe(201);
-    expect(await ask('MKCOL', 'silent-folder')).toBe(201);
+    expect(MADE).toContain(await ask('PUT', 'silent-a', 'a'));
+    expect(MADE).toContain(await ask('MKCOL', 'silent-folder'));
     slow.pace = 'silent';
     await open('GET', 'silent-a');
     await open('PROPFIND', 'silent-folder/', 'Depth: 1\r\n');
@@ -168,7 +176,7 @@ test.concurrent('SIGTERM ends davgate in time while requests wait for a service 
 
 test.concurrent('SIGTERM ends davgate in time while answers of the service arrive slowly, and cuts the download short', () =>
   withGateway([], async ({ program, slow, ask, open }) => {
-    expect(await ask('PUT', 'dripping-a', pseudoRandomBytes(100_000, 1))).toBe(201);
+    expect(MADE).toContain(await ask('PUT', 'dripping-a', pseudoRandomBytes(100_000, 1)));
     slow.pace = 'dripping';
     const download = await open('GET', 'dripping-a');
     await open('PUT', 'dripping-b', 'Content-Length: 1\r\n', 'b');
@@ -229,8 +237,8 @@ test.concurrent('SIGTERM answers logins that are delayed after wrong passwords, 
 
 test.concurrent('SIGTERM ends davgate in time with pending writes and a silent service, and they are sent after the next start', () =>
   withGateway(['--write-mode', 'back'], async ({ program, slow, ask, start }) => {
-    expect(await ask('MKCOL', 'journal')).toBe(201);
-    expect(await ask('PUT', 'journal/before', 'x')).toBe(201);
+    expect(MADE).toContain(await ask('MKCOL', 'journal'));
+    expect(MADE).toContain(await ask('PUT', 'journal/before', 'x'));
     expect(await ask('PROPFIND', 'journal')).toBe(207);
     slow.pace = 'silent';
     const acknowledged = { large: 5_000_000, 'small-0': 2, 'small-1': 2, 'small-2': 2 };

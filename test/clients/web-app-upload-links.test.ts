@@ -1,6 +1,14 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterEach, describe, expect, test } from 'vitest';
-import { driveInBrowser, violationsOf } from '../support/drive-page.ts';
+import {
+  advanceUntil,
+  breakPartsAfter,
+  driveInBrowser,
+  partOffsets,
+  refuseOnce,
+  retryDelayMs,
+  violationsOf,
+} from '../support/drive-page.ts';
 import { combinations } from '../support/effort.ts';
 import { expectSoon, WAIT_MS } from '../support/eventually.ts';
 import { sharedChromium } from '../support/shared.ts';
@@ -169,6 +177,20 @@ describe('the page of a link', () => {
     expect(stored.equals(content)).toBe(true);
   });
 
+  test('a file that gets only a little further with each of many tries is not given up', async () => {
+    const mib = 1024 * 1024;
+    await drive.dav('MKCOL', 'in');
+    const page = await visit(await linkTo('in'));
+    await page.clock.install();
+    const content = Buffer.alloc(17 * mib, 'davgate ');
+    const offsets = await breakPartsAfter(page, 1.5 * mib, content);
+    await page.getByLabel('Choose files').setInputFiles(fileOf('large.bin', content));
+    await advanceUntil(page, page.getByText('Sent: 1.'));
+    expect(offsets).toEqual(Array.from({ length: 12 }, (_, index) => index * 1.5 * mib));
+    const stored = Buffer.from(await (await drive.dav('GET', 'in/large.bin')).arrayBuffer());
+    expect(stored.equals(content)).toBe(true);
+  });
+
   test('a file whose upload davgate has forgotten is sent from its beginning', async () => {
     await drive.dav('MKCOL', 'in');
     const page = await visit(await linkTo('in'));
@@ -185,6 +207,35 @@ describe('the page of a link', () => {
     const stored = Buffer.from(await (await drive.dav('GET', 'in/large%20(1).bin')).arrayBuffer());
     expect(stored.equals(content)).toBe(true);
   });
+
+  test('a file goes on at the part that a busy davgate refused, and keeps its name', async () => {
+    await drive.dav('MKCOL', 'in');
+    const page = await visit(await linkTo('in'));
+    const offsets = partOffsets(page);
+    const sentMs = await refuseOnce(page, /\/upload-part\?.*offset=16777216$/, 30);
+    const content = Buffer.alloc(17 * 1024 * 1024, 'davgate ');
+    await page.getByLabel('Choose files').setInputFiles(fileOf('large.bin', content));
+    expect(await retryDelayMs(page, sentMs)).toBeGreaterThanOrEqual(30_000);
+    await page.getByText('Sent: 1.').waitFor();
+    expect(offsets).toEqual([0, 16_777_216, 16_777_216]);
+    const stored = Buffer.from(await (await drive.dav('GET', 'in/large.bin')).arrayBuffer());
+    expect(stored.equals(content)).toBe(true);
+    await drive.open('in/');
+    expect(await drive.names()).toEqual(['large.bin']);
+  });
+
+  test.each(['upload', 'upload-part'])(
+    'a file that a busy davgate refuses at %s is sent again after the time that davgate wants, not before',
+    async (name) => {
+      await drive.dav('MKCOL', 'in');
+      const page = await visit(await linkTo('in'));
+      const sentMs = await refuseOnce(page, new RegExp(`/send/${name}(\\?|$)`), 30);
+      await page.getByLabel('Choose files').setInputFiles(fileOf('a.txt', 'a'));
+      expect(await retryDelayMs(page, sentMs)).toBeGreaterThanOrEqual(30_000);
+      await page.getByText('Sent: 1.').waitFor();
+      expect(await drive.textOf('in/a.txt')).toBe('a');
+    },
+  );
 
   test.each(
     combinations([

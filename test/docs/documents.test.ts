@@ -108,3 +108,19 @@ test('every message in the headings of the troubleshooting page is in the source
       .every((part) => text.includes(part));
   expect(messages.filter((message) => !sources.some((text) => isIn(text, message)))).toEqual([]);
 });
+
+test('the figures of the README are those of the benchmarks', () => {
+  const [, section = ''] = textOf('README.md').split(/^## How fast$|^## Read on$/m);
+  const cells = section.split('\n').filter((line) => line.startsWith('| ') && /\d/.test(line));
+  const figures = cells.flatMap((line) =>
+    [...line.matchAll(/[\d.,]+ (?:s\b|a second|calls?\b|MiB\/s)/g)].map(([figure]) =>
+      figure
+        .replaceAll(',', '')
+        .replace(' a second', '/s')
+        .replace(/ call$/, ' calls'),
+    ),
+  );
+  expect(figures.length).toBeGreaterThan(15);
+  const measured = textOf('docs/benchmarks.md');
+  expect(figures.filter((figure) => !measured.includes(figure))).toEqual([]);
+});

@@ -229,6 +229,27 @@ function untilNoneIsHidden(): Promise<readonly string[]> {
   });
 }
 
+test('a file made elsewhere between a DELETE at the service and its answer is shown by every gateway', async () => {
+  await put(service, '/f', 'old');
+  await withGates(async ([deleting, another], gated) => {
+    const clients = [one, other, deleting, another];
+    for (const client of clients) await names(client);
+    const answer = gated[0].closeBehind('permanently_delete');
+    const removed = send(deleting, 'DELETE', '/f');
+    await answer.reached;
+    await put(service, '/f', 'new');
+    for (const client of clients.filter((each) => each !== deleting))
+      await expectSoon(async () => (await send(client, 'GET', '/f')).text).toBe('new');
+    answer.open();
+    expect((await removed).status).toBe(204);
+    // A gateway that has asked for the new file before its report shows the deletion until that comes, and not for ever.
+    for (const client of clients) {
+      await expectSoon(() => send(client, 'GET', '/f')).toMatchObject({ status: 200, text: 'new' });
+      await expectSoon(() => names(client)).toEqual(['/f']);
+    }
+  });
+});
+
 test.each([
   ['PROPFIND', '/d/', 'list_folder', 207, ['/']],
   ['PROPFIND', '/d/sub/', 'list_folder', 207, ['/', '/d/']],

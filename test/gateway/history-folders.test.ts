@@ -175,6 +175,26 @@ describe('/.versions', () => {
     expect(await textOf(`/.VERSIONS/Docs/A B.txt/${name}`)).toBe('second');
   });
 
+  test('in write-back mode a version is shown that was between two writes of the same content', async () => {
+    const journaled = await startTestGateway({ service, hasHistoryFolders: true, writeBack: true });
+    const its = new GatewayClient(journaled.url);
+    const user = driveUser(() => its);
+    try {
+      await user.put('/again', 'same');
+      expect(await user.namesIn('/.versions/again/')).toEqual([]);
+      for (const text of ['between', 'same']) {
+        await user.put('/again', text);
+        await journaled.landed();
+      }
+      const names = await user.namesIn('/.versions/again/');
+      const texts = await Promise.all(names.map((name) => user.textOf(`/.versions/again/${name}`)));
+      expect(texts).toEqual(['between', 'same']);
+    } finally {
+      its.close();
+      await journaled.close();
+    }
+  });
+
   test('a file that only this machine has shows no versions', async () => {
     await put('/docs/.DS_Store', 'local');
     expect(await namesIn('/.versions/docs/.DS_Store/')).toEqual([]);

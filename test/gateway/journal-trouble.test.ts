@@ -11,7 +11,7 @@ import { parseExposition } from '../support/exposition.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { rpc } from '../support/service-client.ts';
 
-const IDLE = { status: 'ok', journalFiles: 0, journalBytes: 0, lostFiles: 0 };
+const IDLE = { status: 'ok', heldFiles: 0, journalFiles: 0, journalBytes: 0, lostFiles: 0 };
 
 let directory: string;
 let service: TestService;

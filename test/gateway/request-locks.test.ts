@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startGateway } from '../../src/app/gateway.ts';
 import { silentLog } from '../../src/util/log.ts';
@@ -22,6 +23,15 @@ const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscop
   <D:locktype><D:write/></D:locktype></D:lockinfo>`;
 const SHARE_LINK = `<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop>
   <shared-link xmlns="https://davgate.dev/ns"/></D:prop></D:set></D:propertyupdate>`;
+
+/** How long a test lets a LOCK wait for another request, in ms: less than LOCK waits. */
+const LOCK_WAITS_MS = 300;
+
+/** The status of a LOCK that has waited for too long, because the machine is slow. */
+const TOO_SLOW = 423;
+
+/** How often such a LOCK is tried. */
+const ROUNDS_MAX = 5;
 
 type Mode = 'write-through' | 'write-back' | 'two gateways on Redis';
 
@@ -121,6 +131,25 @@ describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%
     expect((await ask(here, 'PUT', '/race.txt', { body: 'intruder' })).status).toBe(423);
   });
 
+  test('a LOCK that waits for a PUT which makes its condition false answers 412 and locks nothing', async () => {
+    const { here, there } = deployed;
+    let status = TOO_SLOW;
+    for (let round = 0; round < ROUNDS_MAX && status === TOO_SLOW; round++) {
+      const { headers } = await ask(here, 'PUT', '/tagged.txt', { body: 'original' });
+      expect((await ask(there, 'GET', '/tagged.txt')).text).toBe('original');
+      const put = await halfPut(here, '/tagged.txt');
+      const If = `([${headers.get('etag')}])`;
+      const waiting = ask(there, 'LOCK', '/tagged.txt', { headers: { If }, body: LOCK });
+      await setTimeout(LOCK_WAITS_MS);
+      expect(await put.finish()).toBe(204);
+      ({ status } = await waiting);
+    }
+    expect(status).toBe(412);
+    await eventually(async () =>
+      expect((await ask(here, 'PUT', '/tagged.txt', { body: 'next' })).status).toBe(204),
+    );
+  });
+
   test('LOCK succeeds once the client of a PUT of the same file has disconnected', async () => {
     const { here, there } = deployed;
     const put = await halfPut(here, '/new.txt');
@@ -153,6 +182,27 @@ describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%
     gate.open();
     expect((await running).status).toBe(status);
   });
+});
+
+test('a LOCK that waits for a DELETE of its file at another gateway creates the file again', async () => {
+  onTestFinished(closeAll);
+  const { service, here, there } = await deployment('two gateways on Redis');
+  let status = TOO_SLOW;
+  for (let round = 0; round < ROUNDS_MAX && status === TOO_SLOW; round++) {
+    expect((await ask(here, 'PUT', '/again.txt', { body: 'original' })).status).toBe(201);
+    expect((await ask(there, 'GET', '/again.txt')).text).toBe('original');
+    const gate = service.close('permanently_delete');
+    const running = ask(here, 'DELETE', '/again.txt');
+    await gate.reached;
+    const waiting = ask(there, 'LOCK', '/again.txt', { body: LOCK });
+    await setTimeout(LOCK_WAITS_MS);
+    gate.open();
+    expect((await running).status).toBe(204);
+    ({ status } = await waiting);
+  }
+  expect(status).toBe(201);
+  const file = await ask(here, 'GET', '/again.txt');
+  expect([file.status, file.text]).toEqual([200, '']);
 });
 
 test.each([

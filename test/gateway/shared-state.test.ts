@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Gateway } from '../../src/app/gateway.ts';
@@ -92,6 +94,22 @@ test('a placeholder made through one gateway is listed by another on the same Re
   expect((await ask(1, 'GET', '/new')).status).toBe(200);
   expect((await ask(1, 'PUT', '/new', { body: 'the body' })).status).toBe(204);
   await eventually(async () => expect((await ask(0, 'GET', '/new')).text).toBe('the body'));
+});
+
+test('a PUT whose folder another gateway on the same Redis deletes while its body arrives answers 409, and the folder stays away', async () => {
+  await ask(0, 'MKCOL', '/d');
+  expect((await ask(1, 'PROPFIND', '/d', { headers: { Depth: '1' } })).status).toBe(207);
+  const headers = { Expect: '100-continue' };
+  const putting = request(new URL('/d/x', gateways[1]?.url), { method: 'PUT', headers });
+  putting.flushHeaders();
+  await once(putting, 'continue');
+  putting.write('half');
+  expect((await ask(0, 'DELETE', '/d')).status).toBe(204);
+  putting.end(' and half');
+  const [answer]: IncomingMessage[] = await once(putting, 'response');
+  answer?.resume();
+  expect(answer?.statusCode).toBe(409);
+  expect((await ask(0, 'GET', '/d/')).status).toBe(404);
 });
 
 test('COPY on a fresh Redis copies the file and its dead properties', async () => {

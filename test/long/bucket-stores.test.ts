@@ -5,7 +5,7 @@ import { checkStorage } from '../../src/service/storage/check/storage-check.ts';
 import type { Storage } from '../../src/service/storage/storage.ts';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { bytesOf, HOME, opened, put, refusal } from '../service/storage/opened.ts';
-import { openedShared, postgresTests } from '../service/storage/opened-shared.ts';
+import { openedShared, postgresTests, tidyAll } from '../service/storage/opened-shared.ts';
 import { startCeph } from '../support/ceph.ts';
 import { atService, copied, newFolder } from '../support/copied-places.ts';
 import { eventually } from '../support/eventually.ts';
@@ -73,7 +73,7 @@ describe.each(STORES)('the storage with its blocks in $name', ({ startStore }) =
   async function expectEmptied(storage: Storage, contents: readonly Buffer[]): Promise<void> {
     for (const index of contents.keys()) await storage.removeForever(HOME, `/${index}`);
     await eventually(async () => {
-      await storage.tidy();
+      await tidyAll(storage);
       expect(await blocksThere()).toBe(0);
     });
   }

@@ -4,11 +4,10 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, refusal, refusalIn, rpc } from '../support/service-client.ts';
 
-const clock = new ManualClock();
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startTestService({ clock });
+  service = await startTestService();
 });
 afterAll(() => service.close());
 
@@ -219,17 +218,6 @@ describe('jobs of batches', () => {
     const { async_job_id } = json as { async_job_id: string };
     const asked = await rpc(service, 'files/delete_batch/check', { async_job_id }, { token });
     expect(refusalIn(asked)).toEqual(unknown);
-  });
-
-  test('delete_batch/check answers the result of a job for 24 hours and invalid_async_job_id afterwards', async () => {
-    const { json } = await call('delete_batch', { entries: [] });
-    const { async_job_id } = json as { async_job_id: string };
-    await finished(service, 'delete_batch', { entries: [] });
-    await clock.advance(24 * 60 * 60 * 1000 - 1);
-    const done = await call('delete_batch/check', { async_job_id });
-    expect(done.json).toEqual({ '.tag': 'complete', entries: [] });
-    await clock.advance(1);
-    expect(refusalIn(await call('delete_batch/check', { async_job_id }))).toEqual(unknown);
   });
 
   test('an account with 100 jobs under way gets 429 and Retry-After for one more', async () => {

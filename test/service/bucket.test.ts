@@ -3,7 +3,7 @@ import type { LogFields } from '../../src/util/log.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { startMemoryBucket } from '../support/memory-bucket.ts';
 import { startTestService } from '../support/service.ts';
-import { download, put, sharedLink, upload } from '../support/service-client.ts';
+import { download, put, rpc, send, sharedLink, upload } from '../support/service-client.ts';
 
 test('while the bucket of the contents fails, uploads and downloads answer 503 with Retry-After, the log says why, and names can be read', async () => {
   const bucket = await startMemoryBucket();
@@ -27,6 +27,23 @@ test('while the bucket of the contents fails, uploads and downloads answer 503 w
     expect.stringContaining('403 AccessDenied: let this key put'),
   ]);
   bucket.fault = () => undefined;
+  expect((await download(service, '/a')).text === content).toBe(true);
+});
+
+test('a temporary upload link whose upload the bucket of the contents refuses takes the file once the bucket works again', async () => {
+  const bucket = await startMemoryBucket();
+  onTestFinished(() => bucket.close());
+  const service = await startTestService({ blocks: bucket.access });
+  onTestFinished(() => service.close());
+  const { json } = await rpc(service, 'files/get_temporary_upload_link', { commit_info: { path: '/a' } });
+  const { link } = json as { link: string };
+  const content = 'a'.repeat(100_000);
+  const headers = { 'content-type': 'application/octet-stream' };
+  const post = async () => (await send(link, { method: 'POST', headers, body: content })).status;
+  bucket.fault = () => ({ status: 403, code: 'AccessDenied' });
+  expect([await post(), await post()]).toEqual([503, 503]);
+  bucket.fault = () => undefined;
+  expect([await post(), await post()]).toEqual([200, 410]);
   expect((await download(service, '/a')).text === content).toBe(true);
 });
 

@@ -126,6 +126,15 @@ describe('uploads that are refused early', () => {
     answer.socket.destroy();
   });
 
+  test('an upload of more than 150 MiB is refused as payload_too_large before its body comes, and stores nothing', async () => {
+    const answer = raw(uploadHead('/large', [`Content-Length: ${150 * 1024 * 1024 + 1}`]));
+    const refusal = await answer.until('{".tag":"payload_too_large"}');
+    expect(refusal).toMatch(/^HTTP\/1\.1 409 /);
+    expect(refusal).toContain('"error_summary":"payload_too_large/');
+    answer.socket.destroy();
+    expect(await exists('/large')).toBe(false);
+  });
+
   test('an upload with Expect: 100-continue gets 409 at once where it is refused, and 100 where it is not', async () => {
     const headers = ['Content-Length: 4', 'Expect: 100-continue'];
     const refused = raw(uploadHead('no-slash', headers));

@@ -79,13 +79,6 @@ describe('files/upload', () => {
     expect((await send({ path: '/hashed', content_hash: TEXT_HASH })).status).toBe(200);
   });
 
-  test('files/upload of more than 150 MiB answers payload_too_large and stores nothing', async () => {
-    const body = Buffer.alloc(150 * 1024 * 1024 + 1);
-    const answered = await upload(service, 'files/upload', { path: '/large' }, { body });
-    expect(refusalIn(answered)).toEqual(refusal(409, 'payload_too_large', { '.tag': 'payload_too_large' }));
-    expect((await call('files/get_metadata', { path: '/large' })).status).toBe(409);
-  });
-
   test('files/upload beyond the account’s limit answers path/insufficient_space', async () => {
     const account = await service.service.addAccount({
       email: 'small@example.org',

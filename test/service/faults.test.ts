@@ -288,8 +288,8 @@ describe('download faults', () => {
 
 test('lost-answer-share does a write and drops its answer, and answers a refused write', async () => {
   service.service.setFaults({ 'lost-answer-share': 1 });
-  await expect(put(service, '/lost', 'kept')).rejects.toThrow('fetch failed');
-  await expect(rpc(service, 'files/delete_v2', { path: '/file' })).rejects.toThrow('fetch failed');
+  await expect(put(service, '/lost', 'kept')).rejects.toThrow('other side closed');
+  await expect(rpc(service, 'files/delete_v2', { path: '/file' })).rejects.toThrow('other side closed');
   const refused = await rpc(service, 'files/delete_v2', { path: '/none' });
   expect(refused.status).toBe(409);
   expect((await downloaded('/lost')).toString()).toBe('kept');

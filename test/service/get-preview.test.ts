@@ -39,6 +39,17 @@ describe('files/get_preview', () => {
     expect(text).toContain('The file has more rows than are shown here.');
   });
 
+  test('get_preview ends a wide table before it has two million characters, even in its first row', async () => {
+    await put(service, '/wide.csv', `${'x,'.repeat(1000)}\n`.repeat(500));
+    const wide = (await preview('/wide.csv')).text;
+    expect(wide.length).toBeLessThan(2_001_000);
+    expect(wide.match(/<tr>/g)?.length).toBeGreaterThan(190);
+    await put(service, '/commas.csv', ','.repeat(1024 * 1024));
+    const commas = (await preview('/commas.csv')).text;
+    for (const text of [wide, commas]) expect(text).toContain('The file has more rows than are shown here.');
+    expect(commas.length).toBeLessThan(1000);
+  });
+
   test('get_preview answers an .ai file that is a PDF unchanged', async () => {
     const bytes = `%PDF-1.5\n${'x'.repeat(100_000)}`;
     await put(service, '/drawing.ai', bytes);
@@ -59,13 +70,19 @@ describe('files/get_preview', () => {
     },
   );
 
-  test.each(['/report.docx', '/sheet.xlsx', '/paper.pdf', '/notes.md', '/notes.txt', '/csv', '/photo.jpg'])(
-    'get_preview of %s answers unsupported_extension',
-    async (path) => {
-      await put(service, path, 'one,two');
-      expect(refusalIn(await preview(path))).toEqual(refused('unsupported_extension'));
-    },
-  );
+  test.each([
+    '/report.docx',
+    '/sheet.xlsx',
+    '/paper.pdf',
+    '/notes.md',
+    '/notes.txt',
+    '/csv',
+    '/photo.jpg',
+    '/a.constructor',
+  ])('get_preview of %s answers unsupported_extension', async (path) => {
+    await put(service, path, 'one,two');
+    expect(refusalIn(await preview(path))).toEqual(refused('unsupported_extension'));
+  });
 
   test('get_preview answers in_progress while 32 previews wait, and unsupported_content for one that never ends', async () => {
     const clock = new ManualClock();

@@ -1,9 +1,13 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { administer } from '../../src/service/admin/administration.ts';
 import { checkService } from '../../src/service/admin/check.ts';
 import type { ServicePlace } from '../../src/service/copy/sides.ts';
+import { openPool } from '../../src/service/postgres/connect.ts';
+import { openPostgresStorage } from '../../src/service/storage/postgres/postgres-storage.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { silentLog } from '../../src/util/log.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { atService, copied, newDatabasePlace, newFolder } from '../support/copied-places.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -99,6 +103,44 @@ test('an unfinished copy in a database is refused by the service, its commands, 
   ).rejects.toThrow(UNFINISHED);
   await expect(copied(to, await newDirectory())).rejects.toThrow(UNFINISHED);
   await expect(copied(other, to)).rejects.toThrow(/has an unfinished copy of another service/);
+  expect(await copied(from, to)).toMatchObject({ blocks: 1, earlierBlocks: 1 });
+  await atService(to, async (service) => expect((await download(service, '/file')).status).toBe(200));
+});
+
+test('a service that starts while a copy marks its database is refused, and the copy can be ended', async () => {
+  const from = await filledPlace(await newDirectory());
+  const [metadata, blocks] = [await postgres.newDatabase(), { folder: await newFolder() }];
+  const to = { metadata, blocks };
+  // Not by the name of services: a copy would find its connections.
+  const pool = openPool(metadata, silentLog, { applicationName: 'test' });
+  onTestFinished(() => pool.end());
+  let isMarked = false;
+  // The last moment: the tables have been made, and the settings not.
+  const late = new Proxy(pool, {
+    get(target, name) {
+      if (name === 'query')
+        return async (text: string, values?: unknown[]) => {
+          if (!isMarked && text.includes('davgate.setting')) {
+            isMarked = true;
+            await interrupted(from, to);
+          }
+          return await target.query(text, values);
+        };
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const scratchDirectory = await newFolder();
+  const common = { clock: systemClock, log: silentLog };
+  const opening = openPostgresStorage({ ...common, pool: late, scratchDirectory, blocks });
+  // If it is not refused, its connections would stay.
+  onTestFinished(() =>
+    opening.then(
+      (storage) => storage.close(),
+      () => undefined,
+    ),
+  );
+  await expect(opening).rejects.toThrow(UNFINISHED);
   expect(await copied(from, to)).toMatchObject({ blocks: 1, earlierBlocks: 1 });
   await atService(to, async (service) => expect((await download(service, '/file')).status).toBe(200));
 });

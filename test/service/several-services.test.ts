@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
+import { withSharedDirectory } from '../../src/service/directory/postgres/postgres-directory.ts';
 import { openPool } from '../../src/service/postgres/connect.ts';
-import { silentLog } from '../../src/util/log.ts';
+import { type Log, silentLog } from '../../src/util/log.ts';
 import { makeFolder } from '../../src/util/make-folder.ts';
 import { eventually, expectSoon } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -15,6 +16,11 @@ import { download, put, rpc, send, sharedLink, upload } from '../support/service
 /** Accounts with a link. */
 const ACCOUNTS = 5;
 
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Loops of a service that sleep for an hour: its housekeeping, and the notes that its folder for arriving blocks is in use. */
+const HOURLY_LOOPS = 2;
+
 let postgres: TestPostgres;
 
 beforeAll(async () => {
@@ -23,21 +29,25 @@ beforeAll(async () => {
 afterAll(() => postgres.close());
 
 /** Starts services on one database and one folder of blocks. They answer each other's tokens. */
-async function servicesOnOne(count: number): Promise<readonly TestService[]> {
+async function servicesOnOne(
+  count: number,
+  url?: string,
+  log: Log = silentLog,
+): Promise<readonly TestService[]> {
   const folder = await mkdtemp(join(tmpdir(), 'davgate-shared-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const blocks = { folder: join(folder, 'blocks') };
   makeFolder(blocks.folder);
-  const metadata = await postgres.newDatabase();
+  const metadata = url ?? (await postgres.newDatabase());
   const services = await Promise.all(
-    Array.from({ length: count }, () => startTestService({ metadata, blocks })),
+    Array.from({ length: count }, () => startTestService({ metadata, blocks, log })),
   );
   for (const service of services) onTestFinished(() => service.close());
   return services;
 }
 
-async function two(): Promise<readonly [TestService, TestService]> {
-  const [one, other] = await servicesOnOne(2);
+async function two(url?: string): Promise<readonly [TestService, TestService]> {
+  const [one, other] = await servicesOnOne(2, url);
   if (!one || !other) throw new Error('not two');
   return [one, { ...other, token: one.token }];
 }
@@ -110,6 +120,32 @@ test('an account that one service creates has its files at the other', async () 
   expect((await download(other, '/hers')).status).toBe(409);
 });
 
+test('a quota that was lowered and raised again holds at a service that no call has reached meanwhile', async () => {
+  const metadata = await postgres.newDatabase();
+  const [one, other] = await two(metadata);
+  const { id } = await one.service.addAccount({
+    email: 'ann@example.org',
+    givenName: 'Ann',
+    surname: 'A',
+    mayDeletePermanently: true,
+    limitBytes: 10_000_000,
+  });
+  const token = await one.service.grant({ accountId: id, scopes: SCOPES });
+  const quotaAt = async (service: TestService) => {
+    const { json } = await rpc({ ...service, token }, 'users/get_space_usage', null);
+    return (json as { allocation: { allocated: number } }).allocation.allocated;
+  };
+  const change = (limitBytes: number) =>
+    withSharedDirectory(metadata, ({ accounts }) => accounts.change(id, { limitBytes }));
+  expect(await quotaAt(one)).toBe(10_000_000);
+  await change(5_000_000);
+  expect(await quotaAt(other)).toBe(5_000_000);
+  await change(10_000_000);
+  // The first call learns of the lower one.
+  await quotaAt(one);
+  expect(await quotaAt(one)).toBe(10_000_000);
+});
+
 test('without its database a service answers 503 with Retry-After, and never that a file is gone', async () => {
   const own = await startPostgres();
   const folder = await mkdtemp(join(tmpdir(), 'davgate-shared-'));
@@ -132,7 +168,7 @@ test('without its database a service answers 503 with Retry-After, and never tha
   }
 });
 
-test('housekeeping removes the links of items that are gone, and loads the metadata of no account for that', async () => {
+test('housekeeping removes the links of items that are gone where the metadata of their account is loaded, and loads none for that', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'davgate-shared-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const [metadata, clock] = [await postgres.newDatabase(), new ManualClock()];
@@ -169,7 +205,9 @@ test('housekeeping removes the links of items that are gone, and loads the metad
   await sharedLink(last, '/gone');
   await rpc(last, 'files/permanently_delete', { path: '/gone' });
   // A whole round of this process, after which the round of another one has no namespace to look through.
-  await clock.advance(60 * 60 * 1000);
+  await clock.untilSleepingFor(HOUR_MS, HOURLY_LOOPS);
+  await clock.advance(HOUR_MS);
+  await clock.untilSleepingFor(HOUR_MS, HOURLY_LOOPS);
   await expectSoon(() => countOf('links')).toBe(ACCOUNTS);
   expect(await countOf('namespace WHERE tidied_tick = 0')).toBe(0);
   await rpc(last, 'files/permanently_delete', { path: '/shared' });
@@ -177,6 +215,30 @@ test('housekeeping removes the links of items that are gone, and loads the metad
   expect(await countOf('links')).toBe(ACCOUNTS);
 
   const other = await start();
+  await clock.untilSleepingFor(HOUR_MS, 2 * HOURLY_LOOPS);
+  await clock.advance(HOUR_MS);
   await expectSoon(() => countOf('links')).toBe(ACCOUNTS - 1);
   expect(await readdir(join(other.dataDirectory, 'copies'))).toEqual([]);
+});
+
+test('housekeeping removes the link of an item that is gone from an idle account before it searches the blocks of all services', async () => {
+  const metadata = await postgres.newDatabase();
+  const [earlier] = await servicesOnOne(1, metadata);
+  if (!earlier) throw new Error('no service');
+  await put(earlier, '/shared', 'text');
+  await sharedLink(earlier, '/shared');
+  await earlier.service.close();
+  const pool = openPool(metadata, silentLog);
+  onTestFinished(() => pool.end());
+  await pool.query(
+    `UPDATE davgate.links SET item_id = 'id:gone'; UPDATE davgate.namespace SET tidied_tick = 0`,
+  );
+  const client = await pool.connect();
+  await client.query('BEGIN; LOCK TABLE davgate.lease');
+  const warnings: string[] = [];
+  await servicesOnOne(1, metadata, { ...silentLog, warn: (event) => warnings.push(event) });
+  await expectSoon(async () => (await pool.query('SELECT FROM davgate.links')).rowCount).toBe(0);
+  // The search still waits for the lease, or has not asked for it yet.
+  expect(warnings).toEqual([]);
+  client.release(true);
 });

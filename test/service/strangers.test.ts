@@ -38,7 +38,7 @@ test('the service keeps a silent connection without a login for 60 s and closes 
 });
 
 test('the service keeps 200 connections of one address, and closes the one silent longest for each more', async () => {
-  const service = await startTestService();
+  const service = await startTestService({ limits: {} });
   const port = Number(new URL(service.url).port);
   const connections: RawConnection[] = [];
   for (let count = 0; count < 205; count++) {

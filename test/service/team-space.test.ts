@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { rpc as call, put, send, sharedLink } from '../support/service-client.ts';
+import { rpc as call, download, put, send, sharedLink } from '../support/service-client.ts';
 
 let service: TestService;
 /** The service as each member calls it. */
@@ -137,6 +137,61 @@ test('a link to a file in a shared folder of the team opens it', async () => {
   const { url } = made.json as { url: string };
   expect((await send(url.replace('dl=0', 'raw=1'), {})).text).toBe('plan');
   expect((await send((await sharedLink(ann, '/Plan.txt')).replace('dl=0', 'raw=1'), {})).text).toBe('plan');
+});
+
+const METADATA = 'sharing/get_shared_link_metadata';
+
+/** Makes a link with a function of a member. Returns its URL. */
+async function linkBy(ask: typeof above, path: string): Promise<string> {
+  const { json } = await ask(ann, 'sharing/create_shared_link_with_settings', { path });
+  return (json as { url: string }).url;
+}
+
+test('the owner of a link gets its path where the paths of the call begin', async () => {
+  await put(ann, '/Linked.txt', 'text');
+  const url = await linkBy(call, '/Linked.txt');
+  expect((await call(ann, METADATA, { url })).json).toHaveProperty('path_lower', '/linked.txt');
+  expect((await above(ann, METADATA, { url })).json).toHaveProperty('path_lower', '/ann/linked.txt');
+  expect((await call(bob, METADATA, { url })).json).not.toHaveProperty('path_lower');
+  const argument = { path: '/linked.txt', direct_only: true };
+  const listed = { links: [{ url, path_lower: '/linked.txt' }] };
+  expect((await call(ann, 'sharing/list_shared_links', argument)).json).toMatchObject(listed);
+});
+
+test('a member lists and changes a link to an item of the team from the home, where it has no path', async () => {
+  await above(ann, 'files/create_folder_v2', { path: '/Linked together' });
+  const url = await linkBy(above, '/Linked together');
+  const changed = { url, settings: { requested_visibility: 'public' } };
+  const list = async (ask: typeof above) => {
+    const { json } = await ask(ann, 'sharing/list_shared_links', {});
+    return (json as { links: { url: string }[] }).links.find((link) => link.url === url);
+  };
+  expect(await list(above)).toHaveProperty('path_lower', '/linked together');
+  for (const link of [
+    await list(call),
+    (await call(ann, METADATA, { url })).json,
+    (await call(ann, 'sharing/modify_shared_link_settings', changed)).json,
+  ]) {
+    expect(link).toMatchObject({ url, name: 'Linked together' });
+    expect(link).not.toHaveProperty('path_lower');
+  }
+});
+
+test('a member saves a file of the team in the home by a copy reference, and no folder', async () => {
+  await put(ann, '/Together.txt', 'text');
+  const to_path = '/Saved together/one.txt';
+  await above(ann, 'files/copy_v2', { from_path: '/Ann/Together.txt', to_path });
+  const save = async (from: string, path: string) => {
+    const { json } = await above(ann, 'files/copy_reference/get', { path: from });
+    const { copy_reference } = json as { copy_reference: string };
+    return await call(ann, 'files/copy_reference/save', { copy_reference, path });
+  };
+  expect((await save(to_path, '/Mine.txt')).json).toMatchObject({ metadata: { path_display: '/Mine.txt' } });
+  expect((await save('/Ann/Together.txt', '/Moved.txt')).json).toMatchObject({
+    metadata: { path_display: '/Moved.txt' },
+  });
+  expect((await download(ann, '/Mine.txt')).text).toBe('text');
+  expect((await save('/Saved together', '/Mine')).text).toContain('"error_summary":"no_permission/');
 });
 
 test('the root of another team or of an account alone is refused as a path root', async () => {

@@ -251,7 +251,7 @@ describe('zipBytes', () => {
       await handle.write(bytes, 0, bytes.length, sizeBytes - bytes.length);
     };
     for await (const chunk of zipBytes(entries)) {
-      if (isZeros(chunk.subarray(-HOLE_MIN_BYTES))) await writePending();
+      if (isZeros(chunk.subarray(-HOLE_BYTES_MIN))) await writePending();
       else pending.push(chunk);
       sizeBytes += chunk.length;
     }
@@ -264,8 +264,8 @@ describe('zipBytes', () => {
 const ZEROS = Buffer.alloc(11 * MIB);
 
 /** Bytes at the end of a chunk that are zeros only in a large file: less than a stored block has. */
-const HOLE_MIN_BYTES = 32 * 1024;
+const HOLE_BYTES_MIN = 32 * 1024;
 
 function isZeros(bytes: Uint8Array): boolean {
-  return bytes.length === HOLE_MIN_BYTES && ZEROS.subarray(0, bytes.length).equals(bytes);
+  return bytes.length === HOLE_BYTES_MIN && ZEROS.subarray(0, bytes.length).equals(bytes);
 }

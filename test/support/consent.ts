@@ -41,20 +41,23 @@ export async function addPerson(service: TestService, email: string, password: s
   return await besideService(service, async ({ accounts }) => (await addAccount(accounts, person)).id);
 }
 
-/** A client of the pages of `/oauth2/authorize` that keeps cookies and sends forms. */
+/** A client of the pages of `/oauth2/authorize` that keeps cookies, each for its path (RFC 6265), and sends forms. */
 export class FormBrowser {
-  #cookies = new Map<string, string>();
+  #cookies = new Map<string, { readonly value: string; readonly path: string }>();
   #page: { readonly url: string; readonly answered: Answered } | undefined;
 
-  constructor(private readonly service: TestService) {}
+  constructor(private readonly service: Pick<TestService, 'url'>) {}
 
   /** The HTML of the last page. */
   get text(): string {
     return this.#page?.answered.text ?? '';
   }
 
-  open(parameters: Readonly<Record<string, string>> | URLSearchParams): Promise<Answered> {
-    return this.#go(`${this.service.url}/oauth2/authorize?${new URLSearchParams(parameters)}`, {});
+  open(
+    parameters: Readonly<Record<string, string>> | URLSearchParams,
+    path = '/oauth2/authorize',
+  ): Promise<Answered> {
+    return this.#go(`${this.service.url}${path}?${new URLSearchParams(parameters)}`, {});
   }
 
   /** Submits the page's form by one of its buttons. Follows redirects within the service. */
@@ -73,15 +76,22 @@ export class FormBrowser {
   }
 
   async #go(url: string, init: RequestInit): Promise<Answered> {
-    const cookie = Array.from(this.#cookies, ([name, value]) => `${name}=${value}`).join('; ');
+    const { origin, pathname } = new URL(url);
+    const cookie = [...this.#cookies]
+      .filter(([, { path }]) => pathname === path || pathname.startsWith(`${path.replace(/\/$/, '')}/`))
+      .map(([name, { value }]) => `${name}=${value}`)
+      .join('; ');
     const answered = await send(url, { ...init, headers: { cookie } });
+    const folder = pathname.slice(0, pathname.lastIndexOf('/'));
     for (const line of answered.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-      this.#cookies.set(name, value);
+      const [, name = '', value = '', path = folder] =
+        /^([^=]+)=([^;]*)(?:.*; Path=([^;]*))?/.exec(line) ?? [];
+      this.#cookies.set(name, { value, path });
     }
     const location = answered.headers.get('location');
-    if (location?.startsWith('/')) return this.#go(`${this.service.url}${location}`, {});
-    if (location === null) this.#page = { url, answered };
+    const next = location === null ? undefined : new URL(location, url);
+    if (next?.origin === origin) return this.#go(next.href, {});
+    if (!next) this.#page = { url, answered };
     return answered;
   }
 }

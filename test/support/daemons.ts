@@ -51,9 +51,11 @@ export class Daemons {
     await Promise.race([answered, ...this.#failures]);
   }
 
-  /** Sends a signal to the daemon that runs `program`. */
-  signal(program: string, signal: NodeJS.Signals): void {
-    this.#running.get(program)?.kill(signal);
+  /** Returns the process that runs `program`. Throws if none was started. */
+  get(program: string): ChildProcess {
+    const child = this.#running.get(program);
+    if (!child) throw new Error(`${program} does not run`);
+    return child;
   }
 
   /** Ends all daemons with SIGKILL. */

@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -7,6 +7,7 @@ import { createDavHandler } from '../../src/dav/handler.ts';
 import { startGatewayServer } from '../../src/http/gateway-server.ts';
 import type { PieceStore } from '../../src/state/pieces/piece-store.ts';
 import type { DriveState } from '../../src/state/state.ts';
+import type { HttpResponse } from '../../src/util/http-messages.ts';
 import { type Log, type LogFields, silentLog } from '../../src/util/log.ts';
 import type { Networks } from '../../src/util/networks.ts';
 import { pathOf } from '../../src/util/path.ts';
@@ -87,7 +88,7 @@ export async function startDav(
     randomUuid: options.randomUuid ?? counted,
     ...{ pieces: options.pieces, checksums: options.checksums },
   });
-  const open = new Set<ServerResponse>();
+  const open = new Set<HttpResponse>();
   const listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import { WAIT_MS } from './eventually.ts';
+import { eventually, WAIT_MS } from './eventually.ts';
 import { type Program, startProgram, temporaryDirectory } from './program.ts';
 import { sharedChromium, sharedDavgate } from './shared.ts';
 
@@ -222,6 +222,73 @@ export async function violationsOf(page: Page): Promise<string[]> {
   if (await page.evaluate<boolean>("typeof axe === 'undefined'")) await page.evaluate(axe.source);
   return page.evaluate(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
     violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))`);
+}
+
+/**
+ * Answers the first request of a page for `url` with 503 and a `Retry-After`, and passes the others on. Returns when each was
+ * sent, in ms since 1970, by the clock of the page, which the test may advance.
+ */
+export async function refuseOnce(
+  page: Page,
+  url: string | RegExp,
+  retryAfterSeconds: number,
+): Promise<readonly number[]> {
+  await page.clock.install();
+  const sentMs: number[] = [];
+  await page.route(url, async (route) => {
+    sentMs.push(await page.evaluate<number>('Date.now()'));
+    const headers = { 'Retry-After': String(retryAfterSeconds) };
+    return sentMs.length === 1 ? route.fulfill({ status: 503, headers, body: 'busy now' }) : route.continue();
+  });
+  return sentMs;
+}
+
+/** Returns the offsets of the parts of files that a page sends from now on. */
+export function partOffsets(page: Page): readonly number[] {
+  const offsets: number[] = [];
+  page.on('request', (request) => {
+    const { pathname, searchParams } = new URL(request.url());
+    if (pathname.endsWith('/upload-part')) offsets.push(Number(searchParams.get('offset')));
+  });
+  return offsets;
+}
+
+/**
+ * Breaks the connection of each part of a file after `bytes` of it have reached davgate, as a bad network does. Returns the
+ * offsets of the parts.
+ */
+export async function breakPartsAfter(
+  page: Page,
+  bytes: number,
+  content: Buffer,
+): Promise<readonly number[]> {
+  const offsets: number[] = [];
+  await page.route(/\/upload-part\?/, async (route) => {
+    const offset = Number(new URL(route.request().url()).searchParams.get('offset'));
+    offsets.push(offset);
+    await route.fetch({ postData: content.subarray(offset, offset + bytes) });
+    await route.abort('connectionreset');
+  });
+  return offsets;
+}
+
+/** Advances the clock of a page until it shows `shown`. */
+export async function advanceUntil(page: Page, shown: Locator): Promise<void> {
+  await eventually(async () => {
+    await page.clock.runFor(5_000);
+    const isShown = await shown.isVisible();
+    expect(isShown).toBe(true);
+  });
+}
+
+/** Advances the clock of a page until it has sent the second request. Returns the time between the two, in ms. */
+export async function retryDelayMs(page: Page, sentMs: readonly number[]): Promise<number> {
+  await eventually(async () => {
+    await page.clock.runFor(1_000);
+    expect(sentMs.length).toBe(2);
+  });
+  const [first = 0, second = 0] = sentMs;
+  return second - first;
 }
 
 function isArguments(config: object | ArgumentsOf): config is ArgumentsOf {

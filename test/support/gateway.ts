@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -19,6 +19,7 @@ import { PieceStore } from '../../src/state/pieces/piece-store.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
+import type { HttpRequest } from '../../src/util/http-messages.ts';
 import type { Log, LogFields } from '../../src/util/log.ts';
 import { ROOT } from '../../src/util/path.ts';
 import type { TestService } from './service.ts';
@@ -41,6 +42,8 @@ export interface TestGateway {
   depth(): JournalDepth;
   /** Returns the ids of items with dead properties. */
   idsWithProperties(): Promise<readonly string[]>;
+  /** Serves so many users with other rights that the drives of all users are forgotten. */
+  serveOthers(): void;
   /** Resolves when the journal is empty. */
   landed(): Promise<void>;
   close(): Promise<void>;
@@ -153,6 +156,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const plain = {
     ...{
       name: 'd',
+      rights: 'all',
       files,
       history: files.history,
       state: files.state,
@@ -162,6 +166,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     },
     places: [{ path: ROOT, isReadOnly: options.isReadOnly ?? false, keepsDeleted: true }],
     ...(options.isReadOnly && { isReadOnly: () => true }),
+    unfollow: () => {},
   };
   const access = {
     user: undefined,
@@ -170,12 +175,15 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const shared = new Map([['d', { ...plain, isReadOnly: false, keepsDeleted: true }]]);
   const driveOf = userDrives(shared, { clock, hasHistoryFolders });
   const views = new Map(
-    Object.entries(options.views ?? {}).map(([user, mounts]) => [
-      user,
-      { user: { name: user }, drive: driveOf({ name: user, grants: mounts.map(grantOf) }) },
+    Object.entries(options.views ?? {}).map(([name, mounts]) => [
+      name,
+      { name, grants: mounts.map(grantOf) },
     ]),
   );
-  const accessOf = ({ headers }: IncomingMessage) => views.get(String(headers['x-test-user'])) ?? access;
+  const accessOf = ({ headers }: HttpRequest) => {
+    const user = views.get(String(headers['x-test-user']));
+    return user ? { user: { name: user.name }, drive: driveOf(user) } : access;
+  };
   const handleApi = createBrowserHandler({ clock, log });
   const pieces = await PieceStore.open({ directory: join(directory, 'uploads'), clock, log });
   const handleDav = createDavHandler({ clock, log, pieces, checksums: options.checksums });
@@ -202,6 +210,10 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     isFollowing: () => files.status().isFeedAlive,
     depth: () => files.depth(),
     idsWithProperties: () => drive.state.properties.ids(),
+    serveOthers() {
+      for (let count = 0; count < 2_000; count++)
+        driveOf({ name: `${count}`, grants: [{ drive: 'd', root: `/${count}` }] });
+    },
     async landed() {
       while (files.depth().files > 0) await setTimeout(POLL_MS);
     },

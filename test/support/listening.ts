@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach } from 'vitest';
 import type { Access } from '../../src/http/admission.ts';
 import type { Exchange } from '../../src/http/exchange.ts';
@@ -8,6 +7,7 @@ import {
   startGatewayServer,
 } from '../../src/http/gateway-server.ts';
 import { hashPassword } from '../../src/http/passwords.ts';
+import type { HttpRequest, HttpResponse } from '../../src/util/http-messages.ts';
 import type { LogFields } from '../../src/util/log.ts';
 import { connectRaw, type RawConnection } from './raw-http.ts';
 
@@ -41,8 +41,8 @@ afterEach(async () => {
 
 interface ListeningOptions extends Partial<Omit<GatewayServerOptions<undefined>, 'handle'>> {
   readonly handle?: (
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: HttpRequest,
+    response: HttpResponse,
     access: Access<undefined>,
     exchange: Exchange,
   ) => Promise<void>;

@@ -126,9 +126,16 @@ export class ManualClock implements Clock {
 
   /** Resolves when `count` calls of `sleep` are waiting. */
   async untilSleeping(count = 1): Promise<void> {
-    while (this.sleeping < count) {
-      await new Promise<void>((resolve) => this.#watchers.push(resolve));
-    }
+    await this.#until(() => this.sleeping >= count);
+  }
+
+  /** Resolves when `count` calls of `sleep(ms)` are waiting, in the background or not. */
+  async untilSleepingFor(ms: number, count: number): Promise<void> {
+    await this.#until(() => this.#sleepers.filter(({ sleepMs }) => sleepMs === ms).length >= count);
+  }
+
+  async #until(holds: () => boolean): Promise<void> {
+    while (!holds()) await new Promise<void>((resolve) => this.#watchers.push(resolve));
   }
 
   #notify(): void {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type BlockCache, openBlockCache } from '../../src/drive/content/block-cache.ts';
 import { type DriveOptions, type OpenDrive, openDrive } from '../../src/drive/drive.ts';
 import type { FileEntry, WriteMode, Written } from '../../src/drive/files.ts';
-import type { Journals } from '../../src/state/journal.ts';
+import type { Journal, Journals } from '../../src/state/journal.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
@@ -35,6 +35,7 @@ export class MemoryDrive {
   #settings: Settings;
   #state: State;
   #journals: Journals | undefined;
+  #journal: Journal | undefined;
   #cache: BlockCache | undefined;
   #files: OpenDrive | undefined;
 
@@ -55,6 +56,12 @@ export class MemoryDrive {
   get files(): OpenDrive {
     if (!this.#files) throw new Error('the drive is not open');
     return this.#files;
+  }
+
+  /** The journal of the drive, whose methods a test may replace. */
+  get journal(): Journal {
+    if (!this.#journal) throw new Error('the drive has no journal');
+    return this.#journal;
   }
 
   get state(): DriveState {
@@ -84,6 +91,7 @@ export class MemoryDrive {
     const { writeBack, ...settings } = this.#settings;
     if (writeBack) this.#journals ??= await openSqliteJournals(this.#journalDirectories, log);
     const journal = await this.#journals?.drive('d');
+    this.#journal = journal;
     const options = {
       remote,
       state: this.state,

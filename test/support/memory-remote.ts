@@ -4,6 +4,7 @@ import type {
   Change,
   Entry,
   EntryLocation,
+  FeedChange,
   FileEntry,
   FolderEntry,
   ListOptions,
@@ -212,7 +213,7 @@ export class MemoryRemote implements Remote {
     });
   }
 
-  changesSince(cursor: string, signal?: AbortSignal) {
+  changesSince(cursor: string, signal?: AbortSignal): Promise<Page<FeedChange>> {
     return this.#script.run('changesSince', cursor, signal, () => {
       this.#mustBeReachable();
       const start = Number(cursor);

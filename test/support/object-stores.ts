@@ -1,5 +1,6 @@
 import { Daemons, diskDirectory } from './daemons.ts';
 import { freePort } from './free-port.ts';
+import { suspend } from './launched.ts';
 import { requestObject } from './signed-s3.ts';
 
 /** What a client of S3 needs for a bucket. */
@@ -65,8 +66,8 @@ export async function startObjectStore(kind: Kind): Promise<TestObjectStore> {
     await createBucket(bucket);
     return {
       ...bucket,
-      pause: () => daemons.signal(kind.front, 'SIGSTOP'),
-      resume: () => daemons.signal(kind.front, 'SIGCONT'),
+      pause: () => suspend(daemons.get(kind.front)),
+      resume: () => void daemons.get(kind.front).kill('SIGCONT'),
       stop: () => daemons.kill(),
       start: () => setup.launch(daemons),
       close: () => daemons.close(),

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { scryptSync } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from './build.ts';
@@ -101,7 +101,7 @@ export interface ServiceProgram {
   kill(): Promise<void>;
 }
 
-/** Starts `davgate service`. Resolves when it has printed its addresses and secrets. */
+/** Starts `davgate service`. Resolves when it has printed its addresses. */
 export async function startServiceProgram(
   dataDirectory: string,
   ...args: readonly string[]
@@ -109,13 +109,11 @@ export async function startServiceProgram(
   const words = ['service', '--listen', '127.0.0.1:0', '--data', dataDirectory, ...args];
   const { child, output } = spawnProgram(words);
   await matchOutput(child, output, /to stop\./);
-  const said = (name: string) => new RegExp(`${name} +(\\S+)`).exec(output())?.[1] ?? '';
+  const [, url = ''] = /The storage service is at +(\S+)/.exec(output()) ?? [];
+  const credentials = JSON.parse(await readFile(join(dataDirectory, 'credentials.json'), 'utf8'));
   return {
-    url: said('The storage service is at'),
-    appKey: said('app key'),
-    appSecret: said('app secret'),
-    token: said('access token'),
-    refreshToken: said('refresh token'),
+    url,
+    ...(credentials as Pick<ServiceProgram, 'appKey' | 'appSecret' | 'token' | 'refreshToken'>),
     pid: child.pid ?? 0,
     output,
     stop: () => end(child, 'SIGTERM'),

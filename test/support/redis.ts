@@ -8,7 +8,7 @@ import { expect } from 'vitest';
 import type { Lock } from '../../src/state/locks.ts';
 import type { Certificate } from './certificate.ts';
 import { freePort } from './free-port.ts';
-import { end, launch } from './launched.ts';
+import { end, launch, suspend } from './launched.ts';
 import { serverFolder } from './server-folder.ts';
 
 export interface TestRedis {
@@ -53,7 +53,7 @@ export async function startRedis(
     port,
     certificate,
     url: `${certificate ? 'rediss' : 'redis'}://127.0.0.1:${port}`,
-    pause: () => void server.kill('SIGSTOP'),
+    pause: () => suspend(server),
     resume: () => void server.kill('SIGCONT'),
     kill: () => end(server),
     async start() {

@@ -5,7 +5,7 @@ import { silentLog } from '../../src/util/log.ts';
 import { ManualClock } from './manual-clock.ts';
 
 /** Shared turns whose answers a test sets, in order. Without one, they are away. */
-class ScriptedTurns implements SharedTurns {
+export class ScriptedTurns implements SharedTurns {
   readonly asked: TurnRequest[] = [];
   readonly left: (readonly OfferAnswer[])[] = [];
   renewals = 0;

@@ -104,7 +104,10 @@ export function download(service: Callable, path: string, options: CallOptions =
 }
 
 export async function send(url: string, init: RequestInit): Promise<Answered> {
-  const response = await fetch(url, { redirect: 'manual', ...init });
+  const response = await fetch(url, { redirect: 'manual', ...init }).catch((error: Error) => {
+    // The message of fetch never says why.
+    throw new Error(`${url}: ${String(error.cause ?? error)}`, { cause: error });
+  });
   const text = await response.text();
   const isJson = response.headers.get('content-type') === 'application/json';
   return {

@@ -19,7 +19,7 @@ export class ServiceProcess {
   constructor(
     /** URL of the compiled `service/server.js`. */
     private readonly serverUrl: string,
-    private readonly dataDirectory: string,
+    readonly dataDirectory: string,
     /** Some `ServiceOptions`. Their types are repeated because the benchmarks are compiled without the sources. */
     private readonly options: {
       readonly steps?: { readonly stagedRowsMax?: number; readonly removedRowsMax?: number };

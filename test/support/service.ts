@@ -22,11 +22,15 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-/** Idle time-outs of a day, so that a manual clock counts the waits of requests alone. */
-const NO_IDLE_LIMITS = {
+/**
+ * Idle time-outs of a day, so that a manual clock counts the waits of requests alone, and connections for all clients of a
+ * test at one address: over that limit an idle connection is closed, and a request that was just being sent on it fails.
+ */
+const LIMITS = {
   bodyIdleTimeoutMs: 86_400_000,
   answerIdleTimeoutMs: 86_400_000,
   unauthenticatedIdleTimeoutMs: 86_400_000,
+  connectionsPerAddressMax: 10_000,
 };
 
 /** The render process, built by vitest's global setup because Node cannot start a TypeScript file. */
@@ -46,7 +50,7 @@ export async function startTestService(options: Partial<ServiceOptions> = {}): P
     log: silentLog,
     commitWaitMs: Number.POSITIVE_INFINITY,
     renderProcess: RENDER_PROCESS,
-    limits: NO_IDLE_LIMITS,
+    limits: LIMITS,
     ...options,
     dataDirectory,
   });

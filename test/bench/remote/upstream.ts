@@ -32,17 +32,15 @@ export async function startUpstream(directory: string, faults: Faults): Promise<
   const program = join(PROJECT_ROOT, 'dist/cli/main.js');
   const service = spawn(
     process.execPath,
-    [program, 'service', '--listen', '127.0.0.1:0', '--data', directory, ...words],
+    [program, 'service', '--listen', '127.0.0.1:0', '--data', directory, '--json', ...words],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
-  const said = await saidBy(service);
-  const value = (name: string) => new RegExp(`${name} +(\\S+)`).exec(said)?.[1] ?? '';
-  const url = value('The storage service is at');
+  const { url, token } = JSON.parse(await saidBy(service)) as { url: string; token: string };
   const child = fork(join(import.meta.dirname, 'front.js'), [url]);
   const [{ environment, url: frontUrl }] = await once(child, 'message');
   return {
     url,
-    token: value('access token'),
+    token,
     front: { url: frontUrl, environment, traffic: () => trafficOf(child) },
     async stop() {
       const ended = [once(service, 'exit'), once(child, 'exit')];
@@ -53,12 +51,13 @@ export async function startUpstream(directory: string, faults: Faults): Promise<
   };
 }
 
+/** Returns the line that the service prints when it is ready. */
 async function saidBy(service: ChildProcess): Promise<string> {
   let text = '';
   service.stdout?.on('data', (chunk: Buffer) => {
     text += chunk.toString();
   });
-  while (!text.includes('to stop.')) {
+  while (!text.includes('\n')) {
     if (service.exitCode !== null) throw new Error(`the service ended with ${service.exitCode}:\n${text}`);
     await Promise.race([once(service.stdout ?? service, 'data'), once(service, 'exit')]);
   }

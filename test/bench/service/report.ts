@@ -26,12 +26,13 @@ export function tableOf(rows: readonly Row[]): string {
   ].join('\n');
 }
 
-/** Returns what each figure cost, and what bounds it, in Markdown. */
+/** Returns what each figure but a size cost, and what bounds it, in Markdown. */
 export function boundsOf(rows: readonly Row[]): string {
+  const timed = rows.filter(({ figure }) => figure.unit !== 'B');
   return [
     '| work | metadata | client, service, PostgreSQL: a core each is 100 % | commits to PostgreSQL | bounded by |',
     '| --- | --- | --- | --- | --- |',
-    ...rows.flatMap(({ figure, measured }) =>
+    ...timed.flatMap(({ figure, measured }) =>
       [...measured].flatMap(([kind, all]) => {
         const one = medianOf(all);
         if (!one) return [];
@@ -55,17 +56,18 @@ function medianOf(all: readonly Measured[] | undefined): Measured | undefined {
   return sorted[sorted.length >> 1];
 }
 
-function ratioOf({ unit }: Figure, sqlite: Measured, postgres: Measured): number {
-  const [one, other] = [sqlite, postgres].map(({ amount, seconds }) => amount / seconds);
-  if (!one || !other) return Number.NaN;
-  return unit === 'ms' ? one / other : other / one;
+function ratioOf(figure: Figure, sqlite: Measured, postgres: Measured): number {
+  return valueIn(figure, postgres) / valueIn(figure, sqlite);
 }
 
-function shown({ unit }: Figure, measured: Measured | undefined): string {
+function valueIn({ unit }: Figure, { amount, seconds }: Measured): number {
+  if (unit === 'B') return amount;
+  return unit === 'ms' ? (seconds * 1000) / amount : amount / seconds / (unit === 'MB/s' ? 1e6 : 1);
+}
+
+function shown(figure: Figure, measured: Measured | undefined): string {
   if (!measured) return '–';
-  const { amount, seconds } = measured;
-  if (unit === 'ms') return `${((seconds * 1000) / amount).toFixed(0)} ms`;
-  return `${Math.round(amount / seconds / (unit === 'MB/s' ? 1e6 : 1)).toLocaleString('en')} ${unit}`;
+  return `${Math.round(valueIn(figure, measured)).toLocaleString('en')} ${figure.unit}`;
 }
 
 function wanted({ goal }: Figure, ratio: number | undefined): string {

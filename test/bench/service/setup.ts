@@ -1,5 +1,5 @@
-import { mkdirSync, mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { Client as Database } from 'pg';
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { ServiceProcess } from '../../support/service-process.ts';
@@ -10,7 +10,7 @@ import type { Kind } from './options.ts';
 /** What one measured piece of work took. Processor times are in ms. */
 export interface Measured {
   readonly seconds: number;
-  /** Files, entries or bytes; for a time, 1. */
+  /** Files, entries or bytes; for a time, 1; for a size, that size. */
   readonly amount: number;
   readonly clientMs: number;
   /** Of all processes of the service. */
@@ -18,6 +18,12 @@ export interface Measured {
   readonly postgresMs: number;
   /** Commits to namespaces in PostgreSQL. */
   readonly commits: number;
+}
+
+/** Sizes of the metadata, in bytes: where it is stored, and with PostgreSQL in the copies of the first process. */
+export interface MetadataBytes {
+  readonly stored: number;
+  readonly copied?: number;
 }
 
 /** A service that is measured: its processes and, with PostgreSQL, its database. */
@@ -35,6 +41,8 @@ export interface Setup {
   /** Stops and starts the first process: what it had in its memory and in its copies is gone. */
   restart(): Promise<void>;
   measure(amount: number, work: () => Promise<unknown>): Promise<Measured>;
+  /** Restarts the first process, and returns what metadata takes on the disk. */
+  metadataBytes(): Promise<MetadataBytes>;
   /** Returns the duration of a statement that does nothing, in ms; `undefined` without PostgreSQL. */
   roundTripMs(): Promise<number | undefined>;
   close(): Promise<void>;
@@ -115,6 +123,13 @@ function setupOf(kind: Kind, services: readonly ServiceProcess[], metadata: Meta
         commits: after.commits - before.commits,
       };
     },
+    async metadataBytes() {
+      await service.restart('SIGTERM');
+      const client = new Client(service.url, service.token);
+      await client.rpc('files/list_folder', { path: '', limit: 1 });
+      const local = localBytes(service.dataDirectory);
+      return metadata ? { stored: await bytesIn(metadata.database), copied: local } : { stored: local };
+    },
     async roundTripMs() {
       if (!metadata) return undefined;
       const count = 200;
@@ -130,6 +145,27 @@ function setupOf(kind: Kind, services: readonly ServiceProcess[], metadata: Meta
       await metadata?.postgres.close();
     },
   };
+}
+
+/** Returns the size of a data directory without its blocks and the logs of its databases, in bytes. */
+function localBytes(directory: string): number {
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  const paths = files.map(({ parentPath, name }) => join(parentPath, name));
+  return paths
+    .filter((path) => !relative(directory, path).startsWith('blocks') && !path.endsWith('-wal'))
+    .reduce((sum, path) => sum + statSync(path).size, 0);
+}
+
+/** Returns the size of all tables with their indexes, in bytes, without the room of removed rows. */
+async function bytesIn(database: Database): Promise<number> {
+  await database.query('VACUUM FULL');
+  const { rows } = await database.query<{ bytes: string }>(
+    `SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class
+     WHERE relkind = 'r' AND relnamespace = 'davgate'::regnamespace`,
+  );
+  return Number(rows[0]?.bytes);
 }
 
 async function commitsIn(database: Database): Promise<number> {

@@ -16,6 +16,8 @@ export interface Sizes {
   readonly files: number;
   /** Small files that each of the namespaces gets. */
   readonly filesOfEach: number;
+  /** Files whose metadata is weighed. */
+  readonly weighed: number;
   readonly largeParts: number;
   readonly folderEntries: number;
   readonly waiting: number;
@@ -28,6 +30,7 @@ export function sizesAt(scale: number): Sizes {
   return {
     files: share(1000),
     filesOfEach: share(25),
+    weighed: share(10_000),
     largeParts: share(64),
     folderEntries: share(100_000),
     waiting: 20 * woken,
@@ -38,8 +41,8 @@ export function sizesAt(scale: number): Sizes {
 /** What a work finds out. */
 export interface Figure {
   readonly label: string;
-  /** `ms` is the duration of one; the others are amounts a second. */
-  readonly unit: 'files/s' | 'entries/s' | 'MB/s' | 'ms';
+  /** `ms` is the duration of one, `B` the size of one; the others are amounts a second. */
+  readonly unit: 'files/s' | 'entries/s' | 'MB/s' | 'ms' | 'B';
   /** The least ratio of PostgreSQL to SQLite that is wanted. */
   readonly goal?: number;
 }
@@ -79,17 +82,66 @@ const BATCH: Work = {
   ],
   async run(setup, { files }, round) {
     const client = setup.client();
-    const entries: object[] = [];
-    const start = async (index: number) => {
-      const text = `${round} ${index} ${TEXT}`;
-      const name = 'files/upload_session/start';
-      const { session_id } = await client.upload<{ session_id: string }>(name, { close: true }, text);
-      const cursor = { session_id, offset: text.length };
-      entries.push({ cursor, commit: { path: `/batch ${round}/${index}` } });
-    };
+    const batch = new Batch(client);
+    const start = (index: number) => batch.add(`/batch ${round}/${index}`, `${round} ${index} ${TEXT}`);
     const sessions = await setup.measure(files, () => inParallel(files, 8, start));
-    const finish = () => client.rpc('files/upload_session/finish_batch_v2', { entries });
-    return [sessions, await setup.measure(files, finish)];
+    return [sessions, await setup.measure(files, () => batch.finish())];
+  },
+};
+
+/** Files that are committed by one call. */
+class Batch {
+  readonly #entries: object[] = [];
+
+  constructor(private readonly client: Client) {}
+
+  /** Uploads a content of one byte a letter. */
+  async add(path: string, text: string): Promise<void> {
+    const name = 'files/upload_session/start';
+    const { session_id } = await this.client.upload<{ session_id: string }>(name, { close: true }, text);
+    this.#entries.push({ cursor: { session_id, offset: text.length }, commit: { path } });
+  }
+
+  async finish(): Promise<void> {
+    const argument = { entries: this.#entries };
+    await this.client.rpc('files/upload_session/finish_batch_v2', argument);
+  }
+}
+
+/** More than what is stored beside the metadata instead of in a block. */
+const WEIGHED_BYTES = 70_000;
+/** Weighed files of one batch, and of one folder. */
+const BATCH_FILES = 500;
+const FOLDER_FILES = 100;
+
+const METADATA: Work = {
+  name: 'metadata',
+  figures: ({ weighed }) => [
+    { label: `metadata of each of ${inWords(weighed)} new files of 70 KB`, unit: 'B' },
+    { label: 'the same in the copy of a node', unit: 'B' },
+  ],
+  async run(setup, { weighed }, round) {
+    if (round > 0) return [];
+    const before = await setup.metadataBytes();
+    const fill = async () => {
+      for (let start = 0; start < weighed; start += BATCH_FILES) {
+        const batch = new Batch(setup.client());
+        await inParallel(Math.min(BATCH_FILES, weighed - start), 4, async (index) => {
+          const number = start + index;
+          const folder = `/weighed/Documents ${Math.floor(number / FOLDER_FILES)}`;
+          await batch.add(`${folder}/a report of quarter ${number}.docx`, `${number} `.padEnd(WEIGHED_BYTES));
+        });
+        await batch.finish();
+      }
+    };
+    const filled = await setup.measure(weighed, fill);
+    const after = await setup.metadataBytes();
+    const ofEach = (bytes: number) => ({ ...filled, amount: bytes / weighed });
+    const { copied } = after;
+    return [
+      ofEach(after.stored - before.stored),
+      copied === undefined ? undefined : ofEach(copied - (before.copied ?? 0)),
+    ];
   },
 };
 
@@ -239,7 +291,7 @@ async function untilIdle(service: ServiceProcess): Promise<void> {
   }
 }
 
-/** All works, in the order in which they run. The folder of the listing is the last: it would slow down the start of others. */
+/** All works, in the order in which they run. The last two need a start of the service, which their files slow down. */
 export const WORKS: readonly Work[] = [
   uploads('one', 1, 'one after the other'),
   uploads('eight', 8, 'eight at once'),
@@ -247,5 +299,6 @@ export const WORKS: readonly Work[] = [
   SEPARATE,
   LARGE,
   FAN_OUT,
+  METADATA,
   LISTING,
 ];

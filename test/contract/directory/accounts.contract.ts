@@ -111,6 +111,18 @@ export function accountsContract(driver: string, open: OpenTwice): void {
       expect(await opened.directory.accounts.find(added.id)).toEqual({ ...added, ...fields });
     });
 
+    test('of concurrent calls that give an account without a password one, exactly one does', async () => {
+      const opened = await open();
+      const { id } = await addAccount(opened.directory);
+      const added = await raceOfAll(opened, ({ accounts }, index) =>
+        accounts.addPassword(id, Buffer.from(`hash ${index}`)),
+      );
+      expect(added.filter(Boolean)).toHaveLength(1);
+      const { passwordHash } = (await opened.directory.accounts.find(id)) ?? {};
+      expect(passwordHash).toEqual(Buffer.from(`hash ${added.indexOf(true)}`));
+      expect(await opened.directory.accounts.addPassword('dbid:nobody', Buffer.from('hash'))).toBe(false);
+    });
+
     test('members of a team share its space, and each has a folder of its own in it', async () => {
       const { directory, other } = await open();
       const first = await addAccount(directory, 'a@example.org', 'Research');
@@ -159,11 +171,10 @@ export function accountsContract(driver: string, open: OpenTwice): void {
     test('an account can be removed while other processes add rows that belong to it', async () => {
       const opened = await open();
       const { id } = await addAccount(opened.directory);
-      const results = await Promise.all([
+      await Promise.all([
         race(opened, ({ tags }, index) => tags.add(id, 'id:item', `tag_${index}`)),
         opened.other.accounts.remove(id),
       ]);
-      expect(results).toBeDefined();
       expect(await opened.directory.accounts.find(id)).toBeUndefined();
       expect(await opened.directory.tags.of(id, ['id:item'])).toEqual([[]]);
     });

@@ -1,6 +1,9 @@
 import { request } from 'node:http';
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Uploads } from '../../../src/browser/upload.ts';
+import { FileError } from '../../../src/drive/errors.ts';
 import { pseudoRandomBytes } from '../../support/bytes.ts';
 import { eventually, expectSoon } from '../../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
@@ -155,6 +158,24 @@ test('upload-state returns the outcome of an upload whose last answer was lost',
   expect(await stateOf(id)).toEqual({ receivedBytes: BYTES.length, isStored: true });
 });
 
+test('upload-state answers 404 when the drive was too busy for the file, which can be begun again', async () => {
+  const patient = gateway;
+  gateway = await startTestGateway({ service, deadlineMs: 1_000 });
+  try {
+    const id = await begin();
+    service.service.setFaults({ 'error-write-share': 1 });
+    expect((await send(id, 0, BYTES.length)).status).toBe(503);
+    service.service.setFaults({});
+    expect((await fetch(addressOf('upload-state', { id }))).status).toBe(404);
+    expect((await progressIn(await send(await begin(), 0, BYTES.length))).isStored).toBe(true);
+    expect((await stored()).equals(BYTES)).toBe(true);
+  } finally {
+    service.service.setFaults({});
+    await gateway.close();
+    gateway = patient;
+  }
+});
+
 test('an upload to a path that is taken is refused with 412 before its bytes are sent', async () => {
   await dav('PUT', { body: 'old' });
   expect((await call('upload', { path, size: '10' })).status).toBe(412);
@@ -177,6 +198,17 @@ test('with replace=yes an upload replaces a file when all of it has arrived', as
   await send(id, 5 * MIB, BYTES.length);
   expect((await stored()).equals(BYTES)).toBe(true);
 });
+
+test.each(['/.davgate', '/.DAVgate/file'])(
+  'an upload to %s, which is davgate’s own, is refused with 403',
+  async (own) => {
+    const refused = await call('upload', { path: own, size: '3' });
+    expect([refused.status, await refused.text()]).toEqual([
+      403,
+      'the folder /.davgate belongs to davgate itself; choose another path\n',
+    ]);
+  },
+);
 
 test('an upload to a file that somebody has locked is refused with 423', async () => {
   await dav('PUT', { body: 'old' });
@@ -227,7 +259,7 @@ test('of ended uploads only the last ones are kept', async () => {
   const clock = new ManualClock();
   const uploads = new Uploads({ ofUser: 10, unfinished: 10, ended: 3 });
   const store = async () => {};
-  const options = { user: 'ann', drive: {}, sizeBytes: 0, clock, store };
+  const options = { user: 'ann', rights: '', sizeBytes: 0, clock, store };
   const ids: string[] = [];
   for (let count = 0; count < 6; count++) {
     const made = uploads.begin(options, new AbortController().signal);
@@ -235,6 +267,19 @@ test('of ended uploads only the last ones are kept', async () => {
     ids.push(made.id);
   }
   expect(ids.map((id) => uploads.get(id) !== undefined)).toEqual([false, false, true, true, true, true]);
+});
+
+test('a part that arrives while the drive refuses the file is answered with the refusal', async () => {
+  const store = async (body: AsyncIterable<Uint8Array>) => {
+    for await (const _ of body) break;
+    await setImmediate();
+    throw new FileError('busy', 'the drive is busy');
+  };
+  const options = { user: 'ann', rights: '', sizeBytes: 30, clock: new ManualClock(), store };
+  const { signal } = new AbortController();
+  const made = new Uploads().begin(options, signal);
+  const pieces = Readable.from([Buffer.alloc(10), Buffer.alloc(10), Buffer.alloc(10)]);
+  await expect(made.receive(pieces, 0, signal)).rejects.toThrow('the drive is busy');
 });
 
 test('an unknown upload is answered 404, and bytes of another type than octet-stream 415', async () => {

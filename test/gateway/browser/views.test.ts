@@ -258,7 +258,7 @@ describe('what a user with a root folder can change', () => {
     },
   );
 
-  test('an upload is stored below the root, and nobody else may send its parts', async () => {
+  test('an upload is stored below the root however many others come meanwhile, and nobody else may send its parts', async () => {
     const { text } = await call(ANN, 'upload', { path: '/big.bin', size: '4' });
     const { id } = JSON.parse(text) as { id: string };
     const headers = { 'content-type': 'application/octet-stream' };
@@ -273,6 +273,7 @@ describe('what a user with a root folder can change', () => {
       expect((await ask(user, 'upload-state', { id })).status).toBe(404);
       expect((await call(user, 'end-upload', { id })).status).toBe(404);
     }
+    gateway.serveOthers();
     expect(JSON.parse((await part(ANN)).text)).toMatchObject({ isStored: true });
     expect((await dav(BOB, 'GET', '/People/Ann/big.bin')).text).toBe('data');
   });

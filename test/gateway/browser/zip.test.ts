@@ -120,6 +120,13 @@ test('a selection of more names than an archive has room for is refused before t
   expect([status, text]).toEqual([403, 'an archive holds 200000 files and folders at most; choose fewer']);
 });
 
+test('a selection whose paths would be longer together than davgate keeps is refused before any of them is made', async () => {
+  const folder = `/${'x'.repeat(30_000)}`;
+  const names = Array.from({ length: 2_000 }, (_, index) => `${index}`);
+  const [status, text] = await refusalOf(await zipped(folder, names));
+  expect([status, text]).toEqual([403, 'an archive holds 200000 files and folders at most; choose fewer']);
+});
+
 const NO_LIST = '"names" must be a JSON list of paths below "folder"';
 
 test.each([
@@ -128,9 +135,14 @@ test.each([
   ['of a path that leads out of the folder', ['../x'], '"names" is no path: a name may not be ".."'],
   ['of a number', [1], NO_LIST],
   [
-    'of a path of 100,000 levels',
-    [`${'a/'.repeat(100_000)}a`],
-    '"names" has a path of 100002 levels; at most 256 are allowed',
+    'of a path of a million characters',
+    ['a'.repeat(1_000_000)],
+    '"names" has a path of 1000005 characters; at most 32768 are allowed',
+  ],
+  [
+    'of a path of 10,000 levels',
+    [`${'a/'.repeat(10_000)}a`],
+    '"names" has a path of 10002 levels; at most 256 are allowed',
   ],
 ])('zip %s is refused with 400', async (_what, names, refused) => {
   expect(await refusalOf(await zipped('/One', names))).toEqual([400, refused]);

@@ -84,6 +84,15 @@ test('the result of a job of another process can be checked, also after its leas
   expect((await check(job.id)).json).toEqual({ '.tag': 'complete', entries: [] });
 });
 
+test('delete_batch/check answers the result of a job for 24 hours and invalid_async_job_id afterwards', async () => {
+  const launched = await rpc(service, KIND, { entries: [] });
+  await finished(service, 'delete_batch', launched);
+  await clock.advance(DAY_MS - 1);
+  expect((await check(idIn(launched))).json).toEqual({ '.tag': 'complete', entries: [] });
+  await clock.advance(1);
+  expect(refusalIn(await check(idIn(launched)))).toEqual(UNKNOWN);
+});
+
 test('a batch waits for an earlier one of another process, and runs when that has ended or its process is gone', async () => {
   const { account, app } = await ownJob('');
   const add = (id: string) =>

@@ -75,6 +75,28 @@ test.each([
   },
 );
 
+test('the owner of a folder link with audience no_one lists all pages of its folder, and nobody else does', async () => {
+  for (const name of ['a', 'b']) await put(service, `/Closed/${name}`, 'text');
+  const url = await sharedLink(service, '/Closed', { audience: 'no_one' });
+  const listing = { path: '', shared_link: { url }, limit: 1 };
+  const { json: first } = await rpc(service, 'files/list_folder', listing);
+  const { cursor } = first as { cursor: string };
+  expect(first).toMatchObject({ entries: [{ name: 'a' }], has_more: true });
+  const second = await rpc(service, 'files/list_folder/continue', { cursor });
+  expect(second.json).toMatchObject({ entries: [{ name: 'b' }], has_more: false });
+  expect((await call('files/list_folder/continue', { cursor })).text).toContain('"error_summary":"reset/');
+});
+
+test('list_folder/continue answers a visitor reset after the link got the audience no_one', async () => {
+  await put(service, '/Closed later/a', 'text');
+  const url = await sharedLink(service, '/Closed later');
+  const { json } = await call('files/list_folder', { path: '', shared_link: { url } });
+  const { cursor } = json as { cursor: string };
+  const settings = { audience: 'no_one' };
+  await rpc(service, 'sharing/modify_shared_link_settings', { url, settings });
+  expect((await call('files/list_folder/continue', { cursor })).text).toContain('"error_summary":"reset/');
+});
+
 test('a folder link with a password answers 404 where nothing is when it has been opened, or is deleted', async () => {
   const settings = { require_password: true, link_password: 'right' };
   await put(service, '/Opened/there', 'text');

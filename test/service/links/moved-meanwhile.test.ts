@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import type { Storage } from '../../../src/service/storage/storage.ts';
-import { headerJson, send } from '../../support/service-client.ts';
+import { type Answered, headerJson, rpc, send } from '../../support/service-client.ts';
 import { NAMESPACE, type ServiceOver, serviceOver } from '../../support/service-over.ts';
 import { commit, body as content, opened } from '../storage/opened.ts';
 
 const MOVE = { copy: false, autorename: false };
 
-/** Calls of the storage after which another folder takes the path of the linked one: more than a request makes. */
-const CALLS = [1, 2, 3, 4, 5];
+/** Calls of the storage after which folders are moved: more than the requests of a test make. */
+const CALLS = [1, 2, 3, 4, 5, 6, 7, 8];
 
 const READS: ReadonlySet<string | symbol> = new Set([
   'stat',
@@ -15,6 +15,8 @@ const READS: ReadonlySet<string | symbol> = new Set([
   'statWithFolders',
   'list',
   'listAll',
+  'latestCursor',
+  'listContinue',
 ] satisfies (keyof Storage)[]);
 
 /** Returns the storage with `after` called after each lookup, before its caller continues. */
@@ -36,11 +38,9 @@ function interleaved(storage: Storage, after: () => Promise<void>): Storage {
 type Look = (service: ServiceOver, link: URL) => Promise<string>;
 
 const WAYS: Readonly<Record<string, Look>> = {
-  'list_folder with the link': async ({ url, token }, { href }) => {
-    const argument = JSON.stringify({ path: '', shared_link: { url: href } });
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    const init = { method: 'POST', headers, body: argument };
-    return (await send(`${url}/2/files/list_folder`, init)).text;
+  'list_folder and list_folder/continue with the link': async (service, { href }) => {
+    const first = await rpc(service, 'files/list_folder', { path: '', shared_link: { url: href } });
+    return first.text + (await continued(service, first));
   },
   'get_shared_link_file of a path in the folder': async ({ url, token }, { href }) => {
     const argument = headerJson({ url: href, path: '/note.txt' });
@@ -55,6 +55,12 @@ const WAYS: Readonly<Record<string, Look>> = {
   'the bytes of a file in the folder': ({ url }, { pathname, searchParams }) =>
     text(`${url}${pathname}/note.txt?rlkey=${searchParams.get('rlkey')}&raw=1`),
 };
+
+/** Returns the text of the page after the cursor in an answer; of a refusal without a cursor, nothing. */
+async function continued(service: ServiceOver, { json }: Answered): Promise<string> {
+  const { cursor } = json as { cursor?: string };
+  return cursor === undefined ? '' : (await rpc(service, 'files/list_folder/continue', { cursor })).text;
+}
 
 async function text(url: string): Promise<string> {
   return (await send(url, {})).text;
@@ -98,9 +104,39 @@ test.each(Object.keys(WAYS))(
   },
 );
 
-async function linkTo({ url, token }: ServiceOver, path: string): Promise<URL> {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const init = { method: 'POST', headers, body: JSON.stringify({ path }) };
-  const { json } = await send(`${url}/2/sharing/create_shared_link_with_settings`, init);
+test.each(['files/list_folder', 'files/list_folder/get_latest_cursor'])(
+  'the cursor of %s below a link shows nothing of a folder that leaves the link meanwhile',
+  async (name) => {
+    const storage = await opened();
+    await storage.createNamespace(NAMESPACE, 2 ** 30);
+    await storage.upload(NAMESPACE, commit('/shared/sub/note.txt'), content('for everybody'));
+    let callsLeft = 0;
+    const service = await serviceOver(
+      interleaved(storage, async () => {
+        if (--callsLeft === 0) await storage.relocate(NAMESPACE, '/shared/sub', '/private', MOVE);
+      }),
+    );
+    try {
+      const { href } = await linkTo(service, '/shared');
+      for (const calls of CALLS) {
+        callsLeft = calls;
+        const answered = await rpc(service, name, { path: '/sub', shared_link: { url: href } });
+        const hasMoved = callsLeft <= 0;
+        callsLeft = 0;
+        const place = hasMoved ? '/private' : '/shared/sub';
+        await storage.upload(NAMESPACE, commit(`${place}/secret.txt`), content('a secret'));
+        const shown = /secret/.test(await continued(service, answered));
+        expect([calls, shown]).toEqual([calls, !hasMoved]);
+        await storage.remove(NAMESPACE, `${place}/secret.txt`);
+        if (hasMoved) await storage.relocate(NAMESPACE, '/private', '/shared/sub', MOVE);
+      }
+    } finally {
+      await service.close();
+    }
+  },
+);
+
+async function linkTo(service: ServiceOver, path: string): Promise<URL> {
+  const { json } = await rpc(service, 'sharing/create_shared_link_with_settings', { path });
   return new URL((json as { url: string }).url);
 }

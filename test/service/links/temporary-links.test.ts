@@ -174,6 +174,10 @@ describe('files/get_temporary_upload_link', () => {
     expect((await download(service, '/Up/short')).status).toBe(409);
     await clock.advance(4 * HOUR_MS - 60_000);
     expect((await post(long, 'text')).status).toBe(410);
+    // Longer than 60 s by a part of a millisecond.
+    expect((await post(await urlFor({ path: '/Up/exact' }, { duration: 60.000_5 }), 'text')).status).toBe(
+      200,
+    );
     for (const duration of [59.9, 14_400.1, '60'])
       expect((await linkFor({ path: '/Up/x' }, { duration })).status).toBe(400);
   });

@@ -103,3 +103,18 @@ test('a temporary upload link takes one file also when its process is killed bet
   expect((await upload(otherUrl, 'second')).status).toBe(409);
   expect(await filesIn(storage)).toBe(1);
 });
+
+test('a temporary upload link takes one file also when the storage has stored it and then fails', async () => {
+  const storage = await emptyStorage();
+  const failing: Storage = {
+    ...storage,
+    async upload(...call) {
+      await storage.upload(...call);
+      throw new Error('the answer to the COMMIT is lost');
+    },
+  };
+  const [url, otherUrl] = await twoServices({ storage: failing });
+  expect((await upload(url, 'first')).status).toBe(500);
+  expect((await upload(otherUrl, 'second')).status).toBe(409);
+  expect(await filesIn(storage)).toBe(1);
+});

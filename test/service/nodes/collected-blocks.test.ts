@@ -7,7 +7,7 @@ import { effort } from '../../support/effort.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startMemoryBucket } from '../../support/memory-bucket.ts';
 import { body, bytesOf, commit, HOME } from '../storage/opened.ts';
-import { openedShared, postgresTests } from '../storage/opened-shared.ts';
+import { openedShared, postgresTests, tidyAll } from '../storage/opened-shared.ts';
 import { UNANSWERED } from './answers.ts';
 import { ABSENT, type FileStore, type Part, VersionedFiles } from './versioned-files.ts';
 
@@ -39,11 +39,11 @@ test(`a collector that runs for ${SECONDS} s beside uploads, overwrites and remo
   const storeOf = (count: number) => stores[count % stores.length] as StorageFiles; // there are three
   const files = Array.from({ length: WRITERS }, (_, index) => new VersionedFiles(`w${index}`, 3));
   const sum = (count: (one: VersionedFiles) => number) => files.reduce((all, one) => all + count(one), 0);
-  const tidyAll = async () => {
+  const tidyEach = async () => {
     for (const { storage } of opened) {
       // As if the last one still worked when its time was over.
       await pool.query('DELETE FROM davgate.lease');
-      await storage.tidy().catch(expectPassing);
+      await tidyAll(storage).catch(expectPassing);
     }
   };
 
@@ -63,8 +63,8 @@ test(`a collector that runs for ${SECONDS} s beside uploads, overwrites and remo
       ),
     ),
     ...files.map((own, index) => until((count) => own.verify(storeOf(index + count), count, WHOLE))),
-    until(tidyAll),
-    until(tidyAll),
+    until(tidyEach),
+    until(tidyEach),
     until(async () => {
       await pause(Math.random() * 300);
       bucket.settle();
@@ -81,7 +81,7 @@ test(`a collector that runs for ${SECONDS} s beside uploads, overwrites and remo
     [...bucket.objects.keys()].flatMap((key) => /[0-9a-f]{64}-[0-9a-f]+$/.exec(key)?.[0] ?? []).sort();
   const onlyNeeded = () =>
     eventually(async () => {
-      await tidyAll();
+      await tidyEach();
       expect(kept()).toEqual(await names());
     });
   await onlyNeeded();

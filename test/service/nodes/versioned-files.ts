@@ -24,8 +24,11 @@ const SIZES = [100, 70_000, 200_000, 4_500_000];
 /** A file that one writer changes again and again. */
 interface VersionedFile {
   readonly path: string;
-  /** Texts in the order of the attempts to write them, the first one for the file's absence. */
-  readonly attempts: (string | typeof ABSENT)[];
+  /**
+   * Numbers of versions in the order of the attempts to write them, the first one for the file's absence. The texts of an hour
+   * would fill the memory.
+   */
+  readonly attempts: (number | typeof ABSENT)[];
   /** The last attempt that was acknowledged. */
   acknowledged: number;
 }
@@ -51,8 +54,9 @@ export class VersionedFiles {
   /** Writes the next version of a file, which is equal to that of another writer. */
   async write(store: FileStore, index: number): Promise<void> {
     const file = this.#at(index);
-    const text = textOf(index % SIZES.length, file.attempts.length % this.texts);
-    await this.#attempt(file, text, () => store.write(file.path, text));
+    const version = file.attempts.length % this.texts;
+    const text = textOf(index % SIZES.length, version);
+    await this.#attempt(file, version, () => store.write(file.path, text));
   }
 
   /** Removes a file for good. */
@@ -63,10 +67,10 @@ export class VersionedFiles {
 
   async #attempt(
     file: VersionedFile,
-    text: VersionedFile['attempts'][number],
+    version: VersionedFile['attempts'][number],
     make: () => Promise<typeof UNANSWERED | 'done'>,
   ): Promise<void> {
-    const number = file.attempts.push(text) - 1;
+    const number = file.attempts.push(version) - 1;
     if ((await make()) === UNANSWERED) this.unanswered += 1;
     else {
       this.acknowledged += 1;
@@ -84,7 +88,9 @@ export class VersionedFiles {
     if (found === UNANSWERED) return false;
     const possible = file.attempts
       .slice(since)
-      .map((text) => (text === ABSENT ? ABSENT : text.slice(part.start, part.end)));
+      .map((version) =>
+        version === ABSENT ? ABSENT : textOf(index % SIZES.length, version).slice(part.start, part.end),
+      );
     if (possible.includes(found)) return true;
     const shown = found === ABSENT ? 'nothing' : `${found.length} characters: ${found.slice(0, 100)}`;
     throw new Error(`${file.path} from ${part.start} to ${part.end}, version ${since} or later: ${shown}`);

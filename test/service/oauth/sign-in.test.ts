@@ -1,7 +1,12 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { App } from '../../../src/service/accounts/apps.ts';
 import { addApp, addPerson, besideService, FormBrowser, sentBack } from '../../support/consent.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { passedOn } from '../../support/passed-on.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { type Answered, rpc, send } from '../../support/service-client.ts';
 
@@ -118,7 +123,7 @@ describe('sign-in', () => {
   test('a sign-in replaces the cookie of the browser by a new one with HttpOnly', async () => {
     const url = `${service.url}/oauth2/authorize?${new URLSearchParams(asking())}`;
     const [before = ''] = (await send(url, {})).headers.getSetCookie();
-    expect(before).toMatch(/^davgate-visit=[\w-]{43}; Path=\/oauth2\/authorize; HttpOnly; SameSite=Lax$/);
+    expect(before).toMatch(/^davgate-visit=[\w-]{43}; HttpOnly; SameSite=Lax$/);
     const cookie = before.split(';')[0] ?? '';
     const page = await send(url, { headers: { cookie } });
     const token = /name="form_token" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
@@ -127,7 +132,7 @@ describe('sign-in', () => {
     const [after = ''] = signedIn.headers.getSetCookie();
     expect([signedIn.status, signedIn.headers.get('location')]).toEqual([
       303,
-      `/oauth2/authorize?${new URLSearchParams(asking())}`,
+      `?${new URLSearchParams(asking())}`,
     ]);
     expect(after.split(';')[0]).not.toBe(cookie);
     expect(asksForPassword(await send(url, { headers: { cookie } }))).toBe(true);
@@ -145,6 +150,35 @@ describe('sign-in', () => {
     }
   });
 });
+
+test.each(['/oauth2/authorize', '/1/oauth2/authorize'])(
+  'a browser signs in at %s behind a proxy that serves the service below a path',
+  async (path) => {
+    const pass = async (request: IncomingMessage, response: ServerResponse) => {
+      request.url = request.url?.replace(/^\/files/, '');
+      const answer = await passedOn(request, service.url);
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      await pipeline(answer, response);
+    };
+    const proxy = createServer((request, response) => {
+      // A browser that goes outside of the path reaches other programs.
+      if (!request.url?.startsWith('/files/')) response.writeHead(404).end();
+      else pass(request, response).catch(() => response.destroy());
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    try {
+      const { port } = proxy.address() as AddressInfo;
+      const behind = new FormBrowser({ url: `http://127.0.0.1:${port}/files` });
+      await behind.open(asking(), path);
+      expect(asksForConsent(await behind.signIn(email, PASSWORD))).toBe(true);
+      expect(sentBack(await behind.press('allow'), CALLBACK)).toHaveProperty('code');
+    } finally {
+      proxy.close();
+      proxy.closeAllConnections();
+    }
+  },
+);
 
 describe('forms of the consent page', () => {
   test('a form without a valid form token is refused', async () => {

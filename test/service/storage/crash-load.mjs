@@ -33,7 +33,7 @@ async function* chunksOf(bytes) {
 }
 
 function body(bytes) {
-  return { bytes: chunksOf(bytes), maxBytes: 2 ** 40 };
+  return { bytes: chunksOf(bytes), bytesMax: 2 ** 40 };
 }
 
 function commit(path) {

@@ -34,7 +34,7 @@ test.each(['incoming', 'blocks'])(
     const disk = stickyDisk();
     const storage = await opened({ disk });
     disk.folder = folder;
-    const upload = storage.upload(HOME, commit('/a'), { bytes: brokenOff(), maxBytes: 2 ** 40 });
+    const upload = storage.upload(HOME, commit('/a'), { bytes: brokenOff(), bytesMax: 2 ** 40 });
     expect(await refusal(upload)).toBe('the client has gone');
     disk.folder = undefined;
     await storage.tidy();

@@ -85,6 +85,12 @@ export async function openedShared(
   return { storage: { ...storage, close }, pool };
 }
 
+/** Runs a round of housekeeping with the part that one process does for all. */
+export async function tidyAll(storage: Storage): Promise<void> {
+  await storage.tidy();
+  await storage.tidyShared();
+}
+
 /** Returns the names of the blocks of the only service in a place. */
 export async function blocksIn({ folder }: SharedPlace): Promise<readonly string[]> {
   const [tag = ''] = await readdir(folder);

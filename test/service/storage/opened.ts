@@ -35,7 +35,7 @@ export async function opened(
 
 /** Returns a body of these pieces. */
 export function body(...pieces: (string | Uint8Array)[]): Incoming {
-  return { bytes: streamOf(pieces), maxBytes: 2 ** 40 };
+  return { bytes: streamOf(pieces), bytesMax: 2 ** 40 };
 }
 
 async function* streamOf(pieces: Iterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {

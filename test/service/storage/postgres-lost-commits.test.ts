@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { expect, test } from 'vitest';
 import { HOME, OWNER, put, refusal, textAt } from './opened.ts';
-import { openedShared, postgresTests } from './opened-shared.ts';
+import { openedShared, postgresTests, tidyAll } from './opened-shared.ts';
 
 const { two } = postgresTests();
 
@@ -79,11 +79,11 @@ test('a cursor is continued for a week of changes by others, and later it is res
   await put(one, '/g', 'text');
   await put(one, '/h', 'text');
   await pool.query(`UPDATE davgate.commit SET made = now() - interval '6 days'`);
-  await one.tidy();
+  await tidyAll(one);
   expect((await one.listContinue(OWNER, cursor)).entries).toHaveLength(2);
   await pool.query(`UPDATE davgate.commit SET made = now() - interval '8 days'`);
   await pool.query('DELETE FROM davgate.lease');
-  await one.tidy();
+  await tidyAll(one);
   expect(await refusal(one.listContinue(OWNER, cursor))).toBe('cursor/reset');
   const { cursor: last } = await one.list(OWNER, WHOLE, 100);
   expect((await one.listContinue(OWNER, last)).entries).toEqual([]);
@@ -96,7 +96,7 @@ test('a cursor that is used continues after weeks without a change, also after t
   const { cursor } = await one.list(OWNER, WHOLE, 100);
   await pool.query(`UPDATE davgate.commit SET made = now() - interval '30 days'`);
   await put(one, '/g', 'text');
-  await one.tidy();
+  await tidyAll(one);
   expect((await one.listContinue(OWNER, cursor)).entries).toMatchObject([{ pathLower: '/g' }]);
 });
 

@@ -130,7 +130,7 @@ test('append refuses a wrong hash and a part that is too long', async () => {
       storage.appendSession(HOME, at, { ...body('4'), contentHash: contentHashOf(Buffer.from('5')) }, false),
     ),
   ).toBe('body/content_hash_mismatch');
-  expect(await refusal(storage.appendSession(HOME, at, { ...body('45'), maxBytes: 1 }, false))).toBe(
+  expect(await refusal(storage.appendSession(HOME, at, { ...body('45'), bytesMax: 1 }, false))).toBe(
     'body/payload_too_large',
   );
   // The hash is that of the part alone, not of the file's blocks.

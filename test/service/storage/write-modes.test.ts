@@ -141,7 +141,7 @@ test('of 20 parallel uploads with mode add to one name one succeeds and the othe
 
 test('an upload that is too long, has another hash or breaks off stores nothing', async () => {
   const storage = await opened();
-  const long = { ...body(Buffer.alloc(5_000_000), Buffer.alloc(5_000_000)), maxBytes: 9_999_999 };
+  const long = { ...body(Buffer.alloc(5_000_000), Buffer.alloc(5_000_000)), bytesMax: 9_999_999 };
   expect(await refusal(storage.upload(HOME, commit('/a'), long))).toBe('body/payload_too_large');
   const other = { ...body('x'), contentHash: '0'.repeat(64) };
   expect(await refusal(storage.upload(HOME, commit('/a'), other))).toBe('body/content_hash_mismatch');
@@ -149,7 +149,7 @@ test('an upload that is too long, has another hash or breaks off stores nothing'
     yield Buffer.alloc(5_000_000, 1);
     throw new Error('the client went away');
   };
-  expect(await refusal(storage.upload(HOME, commit('/a'), { bytes: broken(), maxBytes: 2 ** 40 }))).toBe(
+  expect(await refusal(storage.upload(HOME, commit('/a'), { bytes: broken(), bytesMax: 2 ** 40 }))).toBe(
     'the client went away',
   );
   expect(await refusal(() => storage.stat(HOME, '/a', true))).toBe('lookup/not_found');

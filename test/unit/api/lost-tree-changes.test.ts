@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { partsOf } from '../../../src/api/long-names.ts';
 import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
 import {
   type Answer,
@@ -40,6 +41,15 @@ describe.each(LOSSES)('a new folder whose answer is lost: %s', (_what, loss) => 
     scripted.service.on(CREATE, loss, there).on(STAT, folder);
     await expect(scripted.remote.createFolder(at('/D'))).rejects.toMatchObject({
       failure: 'conflict-folder',
+    });
+  });
+
+  test('createFolder whose answer was lost returns a folder with a long name whose first part is older and differs in letter case', async () => {
+    const [part = '', last = ''] = partsOf('a'.repeat(300));
+    const made = ok(tagged('folder', folderMetadata(`/${part.toUpperCase()}/${last}`)));
+    scripted.service.on(CREATE, loss, there).on(STAT, made);
+    expect(await scripted.remote.createFolder(at(`/${'a'.repeat(300)}`))).toMatchObject({
+      name: `${'A'.repeat(250)}${'a'.repeat(50)}`,
     });
   });
 
@@ -105,10 +115,12 @@ describe.each(LOSSES)('a removal whose answer is lost: %s', (_what, loss) => {
 });
 
 test('remove of a missing path fails with not-found when the service refuses it at once', async () => {
-  scripted.service.on(
-    'files/delete_v2',
-    refuse({ '.tag': 'path_lookup', path_lookup: { '.tag': 'not_found' } }, 'path_lookup/not_found'),
-  );
+  scripted.service
+    .on(
+      'files/delete_v2',
+      refuse({ '.tag': 'path_lookup', path_lookup: { '.tag': 'not_found' } }, 'path_lookup/not_found'),
+    )
+    .on(STAT, notFound);
   await expect(scripted.remote.remove(at('/f'), { permanent: false })).rejects.toMatchObject({
     failure: 'not-found',
   });

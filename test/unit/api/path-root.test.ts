@@ -11,13 +11,15 @@ const ACCOUNT = {
   name: { display_name: 'Ann' },
   root_info: { '.tag': 'team', root_namespace_id: '7', home_namespace_id: '8', home_path: '/Ann' },
 };
-const MOVED = json(422, {
-  error_summary: 'invalid_root/..',
-  error: {
-    '.tag': 'invalid_root',
-    invalid_root: { '.tag': 'user', root_namespace_id: '9', home_namespace_id: '9' },
-  },
-});
+/** The answer after the account was moved, with the summary of the service. */
+const movedWith = (summary: string) =>
+  json(422, {
+    error_summary: summary,
+    error: {
+      '.tag': 'invalid_root',
+      invalid_root: { '.tag': 'user', root_namespace_id: '9', home_namespace_id: '9' },
+    },
+  });
 const FORBIDDEN = json(422, { error_summary: 'no_permission/..', error: { '.tag': 'no_permission' } });
 const ROOT = '{".tag":"root","root":"7"}';
 
@@ -74,22 +76,25 @@ test.each([undefined, 'home'])('no path root is sent for the namespace %s', asyn
   expect(roots.has(WHOSE)).toBe(false);
 });
 
-test('after invalid_root every call fails as an outage and none is sent', async () => {
-  const { remote, service, log } = await open('root');
-  await remote.stat(at('/f'));
-  service.on(STAT, MOVED);
-  await expect(remote.stat(at('/f'))).rejects.toMatchObject({ failure: 'wrong-namespace' });
-  service.on(STAT, ok(tagged('file', fileMetadata('/f'))));
-  const calls = service.calls.length;
-  await expect(remote.stat(at('/f'))).rejects.toMatchObject({
-    failure: 'wrong-namespace',
-    message: expect.stringMatching(/^the account was moved to another root; restart davgate/),
-  });
-  expect(service.calls).toHaveLength(calls);
-  expect(log.lines.map(({ event }) => event)).toEqual([
-    'the root of the account has changed; no calls are made',
-  ]);
-});
+test.each(['invalid_root/..', 'invalid_root/user/.'])(
+  'after a refusal with the summary %s every call fails as an outage and none is sent',
+  async (summary) => {
+    const { remote, service, log } = await open('root');
+    await remote.stat(at('/f'));
+    service.on(STAT, movedWith(summary));
+    await expect(remote.stat(at('/f'))).rejects.toMatchObject({ failure: 'wrong-namespace' });
+    service.on(STAT, ok(tagged('file', fileMetadata('/f'))));
+    const calls = service.calls.length;
+    await expect(remote.stat(at('/f'))).rejects.toMatchObject({
+      failure: 'wrong-namespace',
+      message: expect.stringMatching(/^the account was moved to another root; restart davgate/),
+    });
+    expect(service.calls).toHaveLength(calls);
+    expect(log.lines.map(({ event }) => event)).toEqual([
+      'the root of the account has changed; no calls are made',
+    ]);
+  },
+);
 
 test('a namespace that the account may use again after no_permission is used again', async () => {
   const { remote, service } = await open('12');

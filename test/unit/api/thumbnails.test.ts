@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FileEntry } from '../../../src/api/remote.ts';
 import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
-import { type Answer, refuse } from '../../support/scripted-service.ts';
+import { type Answer, refuse, text } from '../../support/scripted-service.ts';
 
 const ROUTE = 'files/get_thumbnail_v2';
 
@@ -16,10 +16,12 @@ const file: FileEntry = {
   committedMs: 0,
 };
 
+const RESULT = { 'dropbox-api-result': '{"file_metadata":{}}' };
+
 const image =
   (bytes: Buffer): Answer =>
   (response) =>
-    void response.writeHead(200, { 'content-length': bytes.length }).end(bytes);
+    void response.writeHead(200, { ...RESULT, 'content-length': bytes.length }).end(bytes);
 
 let scripted: Scripted;
 beforeEach(async () => {
@@ -52,7 +54,7 @@ test.each([
 
 test('a thumbnail whose connection is lost in the middle fails with offline', async () => {
   scripted.service.on(ROUTE, (response) => {
-    response.writeHead(200, { 'content-length': 1000 });
+    response.writeHead(200, { ...RESULT, 'content-length': 1000 });
     response.write(Buffer.alloc(10), () => response.destroy());
   });
   await expect(scripted.remote.thumbnail(file)).rejects.toMatchObject({ failure: 'offline' });
@@ -61,4 +63,14 @@ test('a thumbnail whose connection is lost in the middle fails with offline', as
 test('an answer that is too long for a thumbnail is refused, and its rest is not read', async () => {
   scripted.service.on(ROUTE, image(Buffer.alloc(4 * 1024 * 1024)));
   await expect(scripted.remote.thumbnail(file)).rejects.toMatchObject({ failure: 'no-thumbnail' });
+});
+
+test("a proxy's page with status 200 is not taken for a thumbnail, and fails with unavailable", async () => {
+  await scripted.close();
+  scripted = await openScripted({ random: () => 0.9 });
+  const { service, remote, clock } = scripted;
+  service.on(ROUTE, text(200, '<html>log in</html>'));
+  await expect(clock.during(remote.thumbnail(file))).rejects.toMatchObject({ failure: 'unavailable' });
+  service.on(ROUTE, text(200, '<html>log in</html>'), image(Buffer.from('image')));
+  expect(Buffer.from(await clock.during(remote.thumbnail(file))).toString()).toBe('image');
 });

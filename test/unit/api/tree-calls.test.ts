@@ -1,6 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
-import { type Answer, fileMetadata, json, ok, refuse, tagged, text } from '../../support/scripted-service.ts';
+import {
+  type Answer,
+  fileMetadata,
+  json,
+  notFound,
+  ok,
+  refuse,
+  tagged,
+  text,
+} from '../../support/scripted-service.ts';
 
 let scripted: Scripted;
 beforeEach(async () => {
@@ -21,7 +30,9 @@ describe('changes of the tree', () => {
     ['cant_copy_shared_folder', {}, 'no-permission'],
     ['cant_move_into_vault', { cant_move_into_vault: { '.tag': 'is_shared_folder' } }, 'no-permission'],
   ])('a copy refused with %s %o fails with the right failure', async (tag, more, failure) => {
-    scripted.service.on('files/copy_v2', refuse({ '.tag': tag, ...more }, tag));
+    scripted.service
+      .on('files/copy_v2', refuse({ '.tag': tag, ...more }, tag))
+      .on('files/get_metadata', notFound);
     await expect(scripted.remote.copy(at('/a'), at('/b'))).rejects.toMatchObject({ failure });
   });
 

@@ -40,7 +40,9 @@ afterEach(() => {
 
 const { drives } = resolveConfig(settingsOfArguments(['--data-dir', '/nowhere']), undefined, {}, '/nowhere');
 
-/** Starts a gateway with the user ann of the table, guest without a password there, and the endpoint for the others. */
+const READ_ONLY = [{ drive: 'default', isReadOnly: true }];
+
+/** Starts a gateway with the user ann of the table, two without a password there, and the endpoint for the others. */
 async function gateway() {
   const clock = new ManualClock();
   const {
@@ -48,7 +50,7 @@ async function gateway() {
     lines,
     listener,
   } = await listening({
-    users: [ANN, { name: 'guest', grants: [{ drive: 'default', isReadOnly: true }] }],
+    users: [ANN, ...['guest', 'René'].map((name) => ({ name, grants: READ_ONLY }))],
     checkLogin: externalLogin(url, drives),
     clock,
     handle: (_request, _response, { user }, exchange) =>
@@ -85,7 +87,23 @@ describe('logins at --auth-url', () => {
     passwords.set('guest', 'g');
     const { ask } = await gateway();
     const user = await (await ask('guest:g')).json();
-    expect(user).toEqual({ name: 'guest', grants: [{ drive: 'default', isReadOnly: true }] });
+    expect(user).toEqual({ name: 'guest', grants: READ_ONLY });
+  });
+
+  test('a name with a domain before that of a user of the configuration is asked about as that user', async () => {
+    passwords = new Map([
+      ['guest', 'g'],
+      ['EVIL\\guest', 'own'],
+    ]);
+    const { ask, statusOf } = await gateway();
+    expect(await statusOf('EVIL\\guest:own')).toBe(401);
+    expect(await (await ask('HOME\\guest:g')).json()).toMatchObject({ name: 'guest' });
+  });
+
+  test('a name with a domain that davgate does not know is another user than the one without', async () => {
+    passwords.set('EVIL\\eve', 'own');
+    const { ask } = await gateway();
+    expect(await (await ask('EVIL\\eve:own')).json()).toMatchObject({ name: 'EVIL\\eve' });
   });
 
   test('the answer may name the user and drives with a root folder and read-only', async () => {
@@ -96,6 +114,12 @@ describe('logins at --auth-url', () => {
       name: 'Eve',
       grants: [{ drive: 'default', root: '/People/Eve', isReadOnly: true }],
     });
+  });
+
+  test('a decomposed name in the answer is that of the configuration’s user, whose drives it gets', async () => {
+    answer = json({ name: 'Rene\u0301' });
+    const { ask } = await gateway();
+    expect(await (await ask('eve:pä:ss')).json()).toEqual({ name: 'René', grants: READ_ONLY });
   });
 
   test('an accepted login is remembered for a minute, also while it is in use', async () => {

@@ -42,3 +42,11 @@ test('a user of the configuration keeps the own bandwidth limit', async () => {
   const users = [{ name: 'ann', grants: [{ drive: 'default' }], passwordHash: '{SHA}x', bandwidth }];
   expect((await loginsOf({ ...config, users })).users).toEqual(users);
 });
+
+test('a decomposed --user is the user whose name clients send composed', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'davgate-logins-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const args = ['--user', 'Rene\u0301', '--auth-url', 'http://127.0.0.1:9/', '--data-dir', directory];
+  const config = resolveConfig(settingsOfArguments(args), undefined, {}, '/nowhere');
+  expect((await loginsOf(config)).users?.map(({ name }) => name)).toEqual(['René']);
+});

@@ -40,7 +40,15 @@ beforeEach(async () => {
   const more = { search: async () => ({ entries: [] }), thumbnail: async () => new Uint8Array() };
   const whole = Object.assign(files, more);
   const handleApi = createBrowserHandler({ clock, log: silentLog });
-  const drive = { name: 'd', files: whole, history: NO_HISTORY, state, places: [], changes: new Announcer() };
+  const drive = {
+    name: 'd',
+    rights: '',
+    files: whole,
+    history: NO_HISTORY,
+    state,
+    places: [],
+    changes: new Announcer(),
+  };
   listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,

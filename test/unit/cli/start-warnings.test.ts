@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startWarnings } from '../../../src/cli/start-warnings.ts';
+import { metadataWarnings, startWarnings, unusedMetadataWarnings } from '../../../src/cli/start-warnings.ts';
 import { Networks } from '../../../src/util/networks.ts';
 import { settingsOfArguments } from '../../support/settings.ts';
 
@@ -45,4 +45,27 @@ test('a start with a password in --redis warns and names DAVGATE_REDIS_URL', () 
     expect.stringMatching(/^--redis: (?!.*SECRET).*; use DAVGATE_REDIS_URL$/),
   ]);
   expect(warnings(['--redis', 'redis://localhost:6379'])).toEqual([]);
+});
+
+test.each(['postgres://davgate:SECRET@db.example/davgate', 'postgres://db.example/davgate?password=SECRET'])(
+  'a start of davgate service with --metadata %s warns that the list of processes shows the password',
+  (metadata) => {
+    expect(metadataWarnings(metadata)).toEqual([
+      expect.stringMatching(/^--metadata: (?!.*SECRET).*; use PGPASSWORD or DAVGATE_METADATA$/),
+    ]);
+  },
+);
+
+test('a gateway with an embedded service warns that it does not use DAVGATE_METADATA, and one without does not', () => {
+  const environment = { DAVGATE_METADATA: 'postgres://ann:SECRET@db.example/davgate' };
+  expect(unusedMetadataWarnings(environment, 1)).toEqual([
+    expect.stringMatching(/^DAVGATE_METADATA: (?!.*SECRET)only davgate service uses it/),
+  ]);
+  expect(unusedMetadataWarnings(environment, 0)).toEqual([]);
+  expect(unusedMetadataWarnings({}, 1)).toEqual([]);
+});
+
+test('a start of davgate service without a password in --metadata warns of nothing', () => {
+  expect(metadataWarnings('postgres://davgate@db.example:5432/davgate?sslmode=require')).toEqual([]);
+  expect(metadataWarnings(undefined)).toEqual([]);
 });

@@ -165,6 +165,10 @@ describe('problems of a configuration file', () => {
       'users:\n  - { name: ann, drive: a, password: p }\n  - { name: ann, drive: a, password: p }',
       'line 3, column 5: the user ann is listed twice',
     ],
+    [
+      'users:\n  - { name: René, drive: a, password: p }\n  - { name: Rene\u0301, drive: a, password: p }',
+      'line 3, column 5: the user René is listed twice',
+    ],
   ])('the file %j is refused with line, column and reason', async (content, problem) => {
     expect(await problemsOf(content)).toEqual([problem]);
   });

@@ -242,7 +242,7 @@ describe('refused settings', () => {
     );
   });
 
-  test('the variables that Kubernetes sets for a service called davgate are ignored', () => {
+  test('the variables that Kubernetes sets for a service called davgate, and that of davgate service, are ignored', () => {
     const links = {
       DAVGATE_SERVICE_HOST: '10.0.0.1',
       DAVGATE_SERVICE_PORT: '8765',
@@ -253,7 +253,7 @@ describe('refused settings', () => {
       DAVGATE_PORT_8765_TCP_PORT: '8765',
       DAVGATE_PORT_8765_TCP_ADDR: '10.0.0.1',
     };
-    expect(settingsOfEnvironment(links)).toEqual(new Map());
+    expect(settingsOfEnvironment({ ...links, DAVGATE_METADATA: 'postgres://db/davgate' })).toEqual(new Map());
   });
 
   test('an empty variable is refused where the setting needs a value', () => {

@@ -221,7 +221,12 @@ describe('property selection', () => {
     [
       'too many names',
       propBody(Array.from({ length: 300 }, (_, i) => `<p${i}/>`).join('')),
-      'names 300 properties; at most 256',
+      'names more than 256 properties',
+    ],
+    [
+      'names that are too long together',
+      propBody(Array.from({ length: 100 }, (_, i) => `<p${i}${'x'.repeat(400)}/>`).join('')),
+      'more than 32768 characters',
     ],
   ])('PROPFIND with %s in its body answers 400 with the reason', async (_, body, reason) => {
     const server = await startPropertyServer();

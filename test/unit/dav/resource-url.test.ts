@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DavError } from '../../../src/dav/errors.ts';
-import { hrefOf, parseResourceUrl, requestHref } from '../../../src/dav/request.ts';
+import { hrefOf, parseResourceUrl, requestHref } from '../../../src/dav/resource-url.ts';
 import { pathOf, ROOT } from '../../../src/util/path.ts';
 
 describe('parseResourceUrl', () => {

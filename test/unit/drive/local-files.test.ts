@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { WriteMode } from '../../../src/drive/files.ts';
 import { isLitter } from '../../../src/drive/names.ts';
 import { LOCAL_FILE_BYTES_MAX } from '../../../src/state/sqlite/local-files.ts';
@@ -93,6 +93,25 @@ describe('local files', () => {
     await remove(at('/._a'));
     const gone = drive.files.read(entry, undefined, new AbortController().signal);
     await expect(gone[Symbol.asyncIterator]().next()).rejects.toMatchObject({ fault: 'not-found' });
+  });
+
+  test('a read of a local file that is replaced at this moment is busy, and does not return the new bytes', async () => {
+    const old = await drive.put(at('/._a'), 'old');
+    const { localFiles: store } = drive.state;
+    let isReplaced = false;
+    const thenReplaced = async <T>(answer: Promise<T>): Promise<T> => {
+      const result = await answer;
+      if (isReplaced) return result;
+      isReplaced = true;
+      await drive.write(at('/._a'), 'new');
+      return result;
+    };
+    const [get, read] = [store.get.bind(store), store.read.bind(store)];
+    vi.spyOn(store, 'get').mockImplementation((path) => thenReplaced(get(path)));
+    vi.spyOn(store, 'read').mockImplementation((path) => thenReplaced(read(path)));
+    const reading = drive.files.read(old, undefined, new AbortController().signal);
+    await expect(reading[Symbol.asyncIterator]().next()).rejects.toMatchObject({ fault: 'busy' });
+    expect(await drive.text(at('/._a'))).toBe('new');
   });
 
   test('of three concurrent creations of a local file, one succeeds', async () => {

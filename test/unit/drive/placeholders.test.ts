@@ -56,6 +56,20 @@ describe('placeholders', () => {
     expect((await drive.state.properties.of([entry.id])).size).toBe(0);
   });
 
+  test.each(['its body arrives', 'it is committed empty'])(
+    'a property that a request sets for a placeholder, while %s, belongs to the file',
+    async (how) => {
+      const { entry } = await touch(at('/a'));
+      if (how === 'its body arrives') await drive.write(at('/a'), 'body');
+      else await drive.files.commitPlaceholder(at('/a'));
+      const { properties } = drive.files.state;
+      await properties.change(entry.id, [{ set: property('late') }]);
+      const { id } = await drive.fileAt(at('/a'));
+      expect(id).not.toBe(entry.id);
+      expect((await properties.of([id])).get(id)).toEqual([property('late')]);
+    },
+  );
+
   test('a placeholder is not committed while its body is being received, even for ten minutes', async () => {
     await touch(at('/a'));
     let send = () => {};

@@ -97,3 +97,47 @@ test('a connection in an unfinished TLS handshake counts toward the limit and is
   await all[0]?.closed();
   expect(all.map(isClosed)).toEqual([true, false, false]);
 });
+
+test('a request that is pipelined behind another one begins when that one is answered', async () => {
+  const begun: string[] = [];
+  const releases = new Map<string, () => void>();
+  const { connect } = await listening({
+    handle: async ({ url = '' }, response) => {
+      begun.push(url);
+      await new Promise<void>((resolve) => releases.set(url, resolve));
+      response.end(`answer to ${url}`);
+    },
+  });
+  const body = 'x'.repeat(1000);
+  const put = (target: string) => request('PUT', target, `Content-Length: ${body.length}\r\n`, body);
+  const connection = connect(put('/1') + put('/2') + request('GET', '/3'));
+  for (const [index, target] of ['/1', '/2', '/3'].entries()) {
+    await eventually(() => expect(releases.has(target)).toBe(true));
+    expect(begun).toHaveLength(index + 1);
+    releases.get(target)?.();
+    await connection.until(`answer to ${target}`);
+  }
+});
+
+test('a client that pipelines 32 requests is answered, and one that pipelines more is disconnected', async () => {
+  let begun = 0;
+  const { connect, lines } = await listening({
+    handle: async (_request, response) => {
+      begun += 1;
+      response.end(`number ${begun}`);
+    },
+  });
+  const troubles = () => lines.filter(({ event }) => event !== 'request');
+  const most = connect(request('GET', '/').repeat(31) + request('GET', '/', 'Connection: close\r\n'));
+  expect(await most.closed()).toContain('number 32');
+  expect(troubles()).toEqual([]);
+  begun = 0;
+  await connect(request('GET', '/').repeat(1000)).closed();
+  expect(begun).toBeLessThanOrEqual(1);
+  expect(troubles()).toEqual([
+    {
+      event: 'too many requests at once on one connection: it is closed',
+      fields: { address: '127.0.0.1', limit: 32 },
+    },
+  ]);
+});

@@ -157,7 +157,8 @@ describe('malformed requests', () => {
   test('a malformed chunk during an answer adds nothing to the answer', async () => {
     const { connect } = await listening({
       handle: async (message, response) => {
-        response.writeHead(200, { 'Content-Length': 100 }).write('begun');
+        response.writeHead(200, ['Content-Length', 100]);
+        response.write('begun');
         for await (const _ of message);
       },
     });
@@ -217,7 +218,10 @@ describe('ordinary requests', () => {
   test('a handler that reads the body sends 100 Continue, and one that refuses it sends none and closes the connection', async () => {
     const { connect } = await listening({
       handle: async (message, response) => {
-        if (message.url === '/refused') return void response.writeHead(412).end();
+        if (message.url === '/refused') {
+          response.writeHead(412, []);
+          return void response.end();
+        }
         let body = '';
         for await (const chunk of message) body += chunk;
         response.end(`got ${body}`);

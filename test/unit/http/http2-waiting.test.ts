@@ -1,8 +1,11 @@
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { connect as connectTls } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import type { Exchange } from '../../../src/http/exchange.ts';
 import { eventually } from '../../support/eventually.ts';
+import { Gate } from '../../support/gate.ts';
 import { connectFrames, Http2Client, serving } from '../../support/http2.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -62,6 +65,25 @@ describe('slow clients over HTTP/2', () => {
       '/a',
     ]);
     expect((await client.send('GET', '/now')).text).toBe('handled');
+  });
+
+  test('a body that the gateway does not read yet is not taken for one that stands still', async () => {
+    const clock = new ManualClock();
+    const gate = new Gate();
+    const { url } = await serving(
+      async (exchange) => {
+        await gate.pass();
+        let got = 0;
+        for await (const piece of exchange.body()) got += piece.length;
+        await exchange.answer({ status: 200, headers: {}, body: `${got} bytes` });
+      },
+      { clock },
+    );
+    const answer = new Http2Client(url).send('PATCH', '/a', {}, Buffer.alloc(1000));
+    await gate.reached;
+    await clock.advance(60 * MINUTE_MS);
+    gate.open();
+    expect((await answer).text).toBe('1000 bytes');
   });
 
   test('an answer that the client does not take is cut off after the idle timeout, and not before', async () => {
@@ -133,6 +155,26 @@ describe('graceful shutdown over HTTP/2', () => {
     release();
     expect(await answer).toMatchObject({ status: 200, text: 'handled' });
     await Promise.all([closing, busy.closed()]);
+  });
+
+  test('a connection whose TLS handshake ends after close is told that no request is taken', async () => {
+    const { handle, begun, release } = waiting();
+    const { url, port, close } = await serving(handle);
+    const early = connect({ port, host: '127.0.0.1' });
+    await once(early, 'connect');
+    // Connections are accepted in turn, so that the server has the earlier one too.
+    const busy = new Http2Client(url).send('GET', '/');
+    await eventually(() => expect(begun()).toBe(1));
+    const closing = close();
+    const late = new Http2Client(url, {
+      createConnection: () => connectTls({ socket: early, rejectUnauthorized: false, ALPNProtocols: ['h2'] }),
+    });
+    const goaway = once(late.session, 'goaway');
+    await late.closed();
+    await goaway;
+    release();
+    expect((await busy).text).toBe('handled');
+    await closing;
   });
 
   test('close lets an answer that has begun arrive whole', async () => {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -17,6 +18,7 @@ import {
   Http2Client,
   ok,
   POST,
+  POST_FIELDS,
   serving,
   waiting,
 } from '../../support/http2.ts';
@@ -196,6 +198,21 @@ describe('requests over HTTP/2', () => {
     expect(seen).toEqual(['*', `127.0.0.1:${port}`]);
   });
 
+  test('fields in several lines that HTTP/1.1 joins with commas are joined over HTTP/2', async () => {
+    const names = ['if', 'if-match', 'if-none-match', 'if-range', 'range', 'x-forwarded-for'];
+    const more = ['content-encoding', 'content-md5', 'content-range'];
+    const seen: IncomingHttpHeaders[] = [];
+    const { port } = await serving((exchange) => {
+      seen.push(exchange.request.headers);
+      return ok(exchange);
+    });
+    const lines = [...names, ...more].flatMap((name) => [literalField(name, 'a'), literalField(name, 'b')]);
+    const socket = await connectFrames(port);
+    socket.write(frame(1, 5, 1, POST_FIELDS + lines.join('')));
+    await eventually(() => expect(seen).toHaveLength(1));
+    for (const name of [...names, ...more]) expect(seen[0]).toHaveProperty(name, 'a, b');
+  });
+
   test('a trusted proxy that speaks HTTP/2 names the address of the client', async () => {
     const { url, lines } = await serving(ok, { trustedProxies: new Networks(['127.0.0.1']) });
     await new Http2Client(url).send('GET', '/', { 'x-forwarded-for': '192.0.2.7' });
@@ -215,6 +232,12 @@ describe('requests over HTTP/2', () => {
     expect(value('davgate_http_bytes_total', { direction: 'sent' })).toBeGreaterThan(100);
   });
 });
+
+/** Returns a field that is in no table (RFC 7541 §6.2.2), of at most 126 characters. */
+function literalField(name: string, value: string): string {
+  const text = (content: string) => String.fromCharCode(content.length) + content;
+  return `\0${text(name)}${text(value)}`;
+}
 
 function manyFields(count: number): Record<string, string> {
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, 'x']));

@@ -197,6 +197,14 @@ describe('paths without a login', () => {
       },
     );
 
+    test('a check over HTTP/1.0 gets the status from this machine without a login, and the details with one', async () => {
+      const { connect } = await listening({ users: [ANN], health });
+      const check = (lines = '') => connect(`GET ${path} HTTP/1.0\r\n${lines}\r\n`).closed();
+      expect(await check()).toMatch(/^HTTP\/1\.1 200 /);
+      expect(bodyOf(await check())).toBe(BARE);
+      expect(bodyOf(await check(ANN_HEADER))).toBe(WHOLE);
+    });
+
     test.each([
       ['evil.example', '', BARE],
       ['evil.example', ANN_HEADER, BARE],
@@ -225,7 +233,8 @@ describe('the request log', () => {
       users: [ANN],
       handle: async (message, response) => {
         for await (const _ of message);
-        response.writeHead(201).end('12345');
+        response.writeHead(201, []);
+        response.end('12345');
       },
     });
     const header = `${ANN_HEADER}Cookie: c00kie\r\nContent-Length: 3\r\nConnection: close\r\n`;

@@ -52,6 +52,14 @@ describe('access to the metrics', () => {
     expect(await get(ANN_HEADER).until('davgate_http_requests_total')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
+  test('metrics need a login over HTTP/1.0, which proxies speak that add no header', async () => {
+    const { connect } = await listening({ users: [ANN], metrics: metricsOf() });
+    const get = (lines = '') =>
+      connect(`GET /.davgate/metrics HTTP/1.0\r\nHost: 127.0.0.1:8765\r\n${lines}\r\n`).closed();
+    expect(await get()).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await get(ANN_HEADER)).toMatch(/^HTTP\/1\.1 200 [\s\S]*davgate_http_requests_total/);
+  });
+
   test('the path of the metrics answers 404 to methods that write, and /metrics belongs to the drive', async () => {
     const { connect } = await listening({ metrics: metricsOf() });
     for (const method of ['PUT', 'DELETE', 'PROPFIND', 'POST'])
@@ -67,7 +75,7 @@ describe('metrics', () => {
     const { url } = await listening({
       metrics: metricsOf(),
       handle: async (message, response) => {
-        response.statusCode = message.method === 'PUT' ? 201 : 404;
+        response.writeHead(message.method === 'PUT' ? 201 : 404, []);
         response.end();
       },
     });

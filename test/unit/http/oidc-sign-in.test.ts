@@ -259,6 +259,36 @@ describe('users', () => {
   });
 });
 
+describe('an e-mail address as the user name', () => {
+  const address = 'e@x.example';
+
+  test.each<readonly [string, number, object, object]>([
+    ['names in the token and calls unverified beside it', 403, { email: address }, { email_verified: false }],
+    ['names in the token and calls verified beside it', 200, { email: address }, { email_verified: true }],
+    ['names beside the token alone, as unverified', 403, {}, { email: address, email_verified: false }],
+    ['calls unverified in the token alone', 403, { email_verified: false }, { email: address }],
+  ])('an address that the provider %s is answered %i', async (_, status, claims, userInfo) => {
+    const { issuer, signIn } = await oidcGateway({
+      client: { userClaim: 'email' },
+      users: [{ ...EVE, name: address }],
+    });
+    issuer.userInfo = userInfo;
+    expect((await signIn(claims)).status).toBe(status);
+  });
+});
+
+describe('a flood of sign-ins', () => {
+  test('a network that begins too many loses its own oldest, and a sign-in that began elsewhere ends well', async () => {
+    const { begin, finish, issuer } = await oidcGateway({ begunMax: 3 });
+    const from = (address: string) => begin('/', { 'x-forwarded-for': address });
+    const slow = await from('203.0.113.7');
+    const [first] = [await from('2001:db8::1'), await from('2001:db8::2'), await from('2001:db8::3')];
+    issuer.claims = { ...issuer.claims, nonce: slow.nonce };
+    expect((await finish({ state: slow.state, code: 'x' }, slow.cookie)).status).toBe(200);
+    expect((await finish({ state: first.state, code: 'x' }, first.cookie)).status).toBe(400);
+  });
+});
+
 describe('a session that began at the provider', () => {
   test('it replaces the browser’s old one and ends after an hour, even if the user has a password', async () => {
     const all = await oidcGateway();

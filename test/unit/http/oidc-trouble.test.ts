@@ -1,8 +1,13 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import { oidcGateway } from '../../support/oidc-gateway.ts';
-import type { TokenIssuer } from '../../support/token-issuer.ts';
+import { OTHER_KEY, type TokenIssuer } from '../../support/token-issuer.ts';
 
 const DISCOVERY = '/.well-known/openid-configuration';
+
+const FORGED = { signature: { alg: 'RS256', key: OTHER_KEY } };
+const NOT_FOUND = (response: ServerResponse) => void response.writeHead(404).end();
 
 describe('a provider in trouble', () => {
   test.each([
@@ -88,4 +93,55 @@ describe('a provider in trouble', () => {
     await Promise.all(begun);
     expect(issuer.asked).toHaveLength(1);
   });
+
+  test('a client whose 32 sign-ins wait for the provider gets no further one, and another client does', async () => {
+    const { issuer, begin, finish, get } = await oidcGateway();
+    const held: ServerResponse[] = [];
+    issuer.answers.set('/token', (response) => void held.push(response));
+    const waiting: Promise<unknown>[] = [];
+    for (let count = 0; count < 32; count += 1) {
+      const way = await begin();
+      waiting.push(finish({ state: way.state, code: 'x' }, way.cookie));
+    }
+    await eventually(() => expect(held).toHaveLength(32));
+    expect((await begin()).status).toBe(503);
+    const elsewhere = { 'x-forwarded-for': '203.0.113.7' };
+    const { status, state, cookie } = await begin('/', elsewhere);
+    expect(status).toBe(303);
+    const callback = `/.davgate/sign-in/oidc/callback?${new URLSearchParams({ state, code: 'x' })}`;
+    waiting.push(get(callback, { ...elsewhere, cookie }));
+    await eventually(() => expect(held).toHaveLength(33));
+    for (const response of held) response.writeHead(500).end();
+    await Promise.all(waiting);
+  });
+
+  test.each<readonly [string, Readonly<Record<string, string>>]>([
+    ['without a code', {}],
+    ['with an empty code', { code: '' }],
+    ['with the code of another provider', { code: 'x', iss: 'https://another.example' }],
+    ['with an answer in another form', { response: 'x' }],
+  ])('a browser that comes back %s is not taken for a problem of the provider', async (_, query) => {
+    const { begin, finish, issuer, lines } = await oidcGateway();
+    const { state, cookie } = await begin();
+    expect((await finish({ state, ...query }, cookie)).status).toBe(400);
+    expect(lines.map(({ level }) => level)).not.toContain('error');
+    await begin();
+    expect(issuer.asked).toEqual([`GET ${DISCOVERY}`]);
+  });
+
+  test.each<readonly [string, number, (issuer: TokenIssuer) => unknown, object]>([
+    ['token has an unknown signature', 2, (issuer) => Object.assign(issuer, FORGED), {}],
+    ['token endpoint is gone', 2, ({ answers }) => answers.set('/token', NOT_FOUND), {}],
+    ['token is that of another sign-in', 1, () => {}, { nonce: 'another' }],
+    ['token has no user name', 1, () => {}, { preferred_username: undefined }],
+  ])(
+    'a provider whose %s has described itself %i times by the next sign-in',
+    async (_, times, spoil, claims) => {
+      const { issuer, signIn, begin } = await oidcGateway();
+      spoil(issuer);
+      expect((await signIn(claims)).status).toBe(502);
+      await begin();
+      expect(issuer.asked.filter((asked) => asked.endsWith(DISCOVERY))).toHaveLength(times);
+    },
+  );
 });

@@ -86,6 +86,34 @@ describe('relative links', () => {
   });
 });
 
+describe('documents that repeat long addresses', () => {
+  test('beyond a million characters of addresses, links and images become text', () => {
+    const address = `x?${'&'.repeat(998)}`;
+    const markup = rendered(`[a]: ${address}\n\n${'[a] '.repeat(1500)}![<b>][a] [x](https://a.example)`);
+    expect(markup.match(/<a data-to=/g)).toHaveLength(1000);
+    expect(markup.match(/<a>a<\/a>/g)).toHaveLength(500);
+    expect(markup).toContain(' &lt;b&gt; <a>x</a></p>');
+  });
+
+  test('an embedded image and its title that are repeated count as addresses', () => {
+    const image = 'data:image/png;base64,AAAA';
+    const markup = rendered(`[a]: ${image} "${'x'.repeat(10_000)}"\n\n${'![a] '.repeat(500)}`);
+    expect(markup.match(/<img/g)).toHaveLength(99);
+  });
+
+  test('the page is asked once for each address, and its URLs take a million characters at most', () => {
+    const markup = rendered(`${'[a](b) ![a](b) '.repeat(1000)}[c](d)`);
+    const asked: string[] = [];
+    const page = withRelativeLinks(markup, (address, as) => {
+      asked.push(`${as} ${address}`);
+      return 'x'.repeat(10_000);
+    });
+    expect(asked).toEqual(['link b']);
+    expect(page.match(/<a href="x/g)).toHaveLength(101);
+    expect(page.length).toBeLessThan(1_100_000);
+  });
+});
+
 describe('the place of a relative link', () => {
   test.each([
     ['b.md', 'docs/b.md', undefined],

@@ -17,6 +17,7 @@ const BATCH = 'files/upload_session/finish_batch_v2';
 let scripted: Scripted;
 beforeEach(async () => {
   scripted = await openScripted();
+  scripted.service.on('files/list_revisions', notFound);
 });
 afterEach(() => scripted.close());
 
@@ -175,7 +176,24 @@ describe.each<[string, Answer]>([
         looks += 1;
         return (looks <= 3 ? notFound : there('a', 'b'))(response, call, request);
       });
-    expect(await finish()).toMatchObject([{ path: '/a' }, { path: '/b' }, { failure: 'conflict-file' }]);
+    expect(await finish()).toMatchObject([
+      { path: '/a' },
+      { path: '/b' },
+      { failure: 'conflict-file', details: { isUndone: false } },
+    ]);
+  });
+
+  test('finishSessions whose answer was lost reports no refusal of a file that cannot be looked up', async () => {
+    const limited = text(429, 'slow down', { 'retry-after': '300' });
+    scripted.service
+      .on(
+        BATCH,
+        loss,
+        entries(() => conflict),
+      )
+      .on(STAT, notFound, notFound, notFound, limited);
+    const unknown = { failure: 'rate-limited', details: { isUndone: false } };
+    expect(await finish()).toMatchObject([unknown, unknown, unknown]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { partsOf } from '../../../../src/api/long-names.ts';
 import type { WriteMode } from '../../../../src/api/remote.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { at, openScripted, type Scripted } from '../../../support/scripted-remote.ts';
@@ -24,6 +25,7 @@ const conflict = refuse(
 let scripted: Scripted;
 beforeEach(async () => {
   scripted = await openScripted();
+  scripted.service.on('files/list_revisions', notFound);
 });
 afterEach(() => scripted.close());
 
@@ -118,6 +120,15 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
     const { service } = scripted;
     service.on('files/upload', loss, conflict).on(STAT, stored({ name: 'F', path_display: '/F' }));
     await expect(upload({ if: 'absent' })).rejects.toMatchObject({ failure: 'conflict-file' });
+  });
+
+  test('a create with a long name whose answer was lost succeeds when only an older part of its name differs in letter case', async () => {
+    const { service, uploads } = scripted;
+    const [part = '', last = ''] = partsOf('a'.repeat(300));
+    const place = { name: last, path_display: `/${part.toUpperCase()}/${last}` };
+    service.on('files/upload', loss, conflict).on(STAT, stored({ ...place, path_lower: `/${part}/${last}` }));
+    const made = await uploads.upload(at(`/${'a'.repeat(300)}`), BODY, { mode: { if: 'absent' } });
+    expect(made).toMatchObject({ contentHash: HASH });
   });
 
   test('an upload whose answer was lost is sent again when its file cannot be looked up', async () => {

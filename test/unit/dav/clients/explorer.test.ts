@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type DavRequest, type DavServer, startDav } from '../../../support/dav.ts';
+import { MemoryDrive } from '../../../support/memory-drive.ts';
 import { path } from '../../../support/paths.ts';
 
 /** The Mini-Redirector of Windows 10, as traced in wsgidav#112, npm-WebDAV-Server#37 and sftpgo#207. */
@@ -90,4 +91,22 @@ describe('Explorer', () => {
     const headers = { Destination: `${dav.url}/Docs`, Overwrite: 'F' };
     expect((await send('MOVE', '/Work', { headers })).status).toBe(412);
   });
+});
+
+test('Explorer sets the times of an empty file while davgate stores it at the service, and the file keeps them', async () => {
+  const drive = await MemoryDrive.open();
+  const { files } = drive;
+  const { properties } = files.state;
+  const change: typeof properties.change = async (...words) => {
+    await files.commitPlaceholder(path('/a.txt'));
+    await properties.change(...words);
+  };
+  const state = { ...files.state, properties: { ...properties, change } };
+  await dav.close();
+  dav = await startDav({ wrap: () => ({ files, state }) });
+  expect((await send('PUT', '/a.txt', { body: '' })).status).toBe(201);
+  expect((await send('PROPPATCH', '/a.txt', { body: TIMES })).status).toBe(207);
+  expect(drive.remote.paths).toEqual(['/a.txt']);
+  expect((await list('/a.txt', '0')).text).toMatch(/Win32CreationTime[^>]*>Wed, 14 Oct 2020 08:00:00 GMT</);
+  await drive.close();
 });

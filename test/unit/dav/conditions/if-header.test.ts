@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type IfHeader, parseIfHeader, tokensIn } from '../../../../src/dav/conditions/if-header.ts';
+import {
+  type IfHeader,
+  matchesIfHeader,
+  parseIfHeader,
+  tokensIn,
+} from '../../../../src/dav/conditions/if-header.ts';
 import { DavError } from '../../../../src/dav/errors.ts';
+import { pathOf } from '../../../../src/util/path.ts';
 
 /** Renders one line for each list: `resource: not token <t>, tag "e"`. */
 function shown(header: IfHeader): string[] {
@@ -60,6 +66,32 @@ describe('the If header', () => {
   test('an If header submits every token in it', () => {
     const header = parseIfHeader('(<urn:1> ["e"]) (Not <DAV:no-lock>) </b> (<urn:2>)');
     expect([...tokensIn(header)].sort()).toEqual(['DAV:no-lock', 'urn:1', 'urn:2']);
+  });
+
+  const lists = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, index) => `</${from + index}> (<urn:1>)`).join(' ');
+  const here = { path: pathOf(['a']), destination: undefined, prefix: '' };
+
+  test('an If header may name 64 resources, and one of them again', async () => {
+    let loads = 0;
+    const load = async () => {
+      loads += 1;
+      return { tokens: new Set<string>(), hasTag: () => false };
+    };
+    const header = parseIfHeader(`${lists(0, 64)} ${lists(5, 6)}`);
+    expect([await matchesIfHeader(header, here, load), loads]).toEqual([false, 64]);
+  });
+
+  test('an If header that names 65 resources answers 400, and begins no lookup that nobody waits for', async () => {
+    let loads = 0;
+    const load = async () => {
+      loads += 1;
+      if (loads > 64) throw new Error('nobody handles this');
+      return { tokens: new Set<string>(), hasTag: () => false };
+    };
+    const refused = matchesIfHeader(parseIfHeader(lists(0, 65)), here, load);
+    await expect(refused).rejects.toThrow('more than 64 resources');
+    expect(loads).toBe(64);
   });
 
   test('any If header is parsed or refused quickly', () => {

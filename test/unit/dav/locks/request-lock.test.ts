@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { StateUnavailable } from '../../../../src/state/errors.ts';
 import { type DavAnswer, type DavServer, startDav } from '../../../support/dav.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { Gate } from '../../../support/gate.ts';
@@ -35,6 +36,8 @@ function gated<T extends object>(files: T, closed: ReadonlyMap<string | symbol, 
 
 const LOCK_INFO =
   '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>';
+
+const SHARED_LOCK_INFO = LOCK_INFO.replace('exclusive', 'shared');
 
 const SHARE_LINK =
   '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><shared-link xmlns="https://davgate.dev/ns"/></D:prop></D:set></D:propertyupdate>';
@@ -204,6 +207,67 @@ describe('waiting LOCK', () => {
   });
 });
 
+describe('LOCK of a resource that is changed just before the lock is granted', () => {
+  /** Runs `work` before the next lock is created, when LOCK has checked everything. */
+  function beforeGrant(work: () => Promise<unknown>): void {
+    const { create } = dav.state.locks;
+    dav.state.locks.create = async (...wanted) => {
+      dav.state.locks.create = create;
+      await work();
+      return create(...wanted);
+    };
+  }
+  const granted = () => dav.state.locks.all(dav.clock.now());
+
+  test.each([
+    ['/a', 'If', (tag: string) => `([${tag}])`],
+    ['/a', 'If-Match', (tag: string) => tag],
+    ['/new', 'If-None-Match', () => '*'],
+  ])('LOCK %s whose %s is false by then answers 412 and leaves no lock', async (target, name, value) => {
+    const { etag = '' } = (await dav.send('HEAD', target)).headers;
+    beforeGrant(() => dav.file(target, 'of another client'));
+    expect((await lock(target, { [name]: value(etag) })).status).toBe(412);
+    expect(await granted()).toEqual([]);
+    expect(dav.content(target)).toBe('of another client');
+  });
+
+  test('LOCK of a file that is deleted by then answers 201 and creates an empty file', async () => {
+    beforeGrant(() => dav.send('DELETE', '/a'));
+    expect((await lock('/a')).status).toBe(201);
+    expect(dav.content('/a')).toBe('');
+    expect(await granted()).toHaveLength(1);
+  });
+
+  test('LOCK of a file that is created by then answers 200 and keeps it', async () => {
+    beforeGrant(() => dav.file('/new', 'of another client'));
+    expect((await lock('/new')).status).toBe(200);
+    expect(dav.content('/new')).toBe('of another client');
+  });
+
+  test('LOCK of a file in a folder that is deleted by then answers 409 and leaves no lock', async () => {
+    beforeGrant(() => dav.send('DELETE', '/f'));
+    expect((await lock('/f/x')).status).toBe(409);
+    expect(await granted()).toEqual([]);
+  });
+});
+
+test.each([
+  ['an exclusive', LOCK_INFO, 'neither the lock nor the new file', undefined],
+  ['a shared', SHARED_LOCK_INFO, 'the new file, in which others may have stored something, but no lock', ''],
+])('%s LOCK whose client goes away before it gets the token leaves %3$s', async (_, body, _left, content) => {
+  const gate = new Gate();
+  gates.set('keepPlaceholder', gate);
+  const socket = dav.socket();
+  socket.write(`LOCK /g/new HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  await gate.reached;
+  socket.destroy();
+  await dav.untilAlone();
+  gate.open();
+  await eventually(async () => expect(await dav.state.locks.all(dav.clock.now())).toEqual([]));
+  expect(dav.files.calls.some(({ what }) => what === 'keepPlaceholder')).toBe(true);
+  expect(dav.content('/g/new')).toBe(content);
+});
+
 describe('PUT under its own lock', () => {
   const putUnderLock = async () => {
     const token = tokenOf(await lock('/a', { Timeout: 'Second-60' }, 'ann'));
@@ -228,6 +292,28 @@ describe('PUT under its own lock', () => {
     expect(await finish(running)).toBe('204');
   });
 });
+
+test.each([
+  ['DELETE', 204, {}],
+  ['MOVE', 201, { Destination: '/g/f' }],
+])(
+  '%s answers %d when the lock of what is gone cannot be ended at once, and ends it later',
+  async (method, status, headers) => {
+    const token = tokenOf(await lock('/f/x', {}, 'ann'));
+    const { release } = dav.state.locks;
+    const withdrawn: string[] = [];
+    dav.state.locks.release = async () => Promise.reject(new StateUnavailable('redis://x', 'it is away'));
+    dav.state.locks.withdraw = async (ended) => {
+      withdrawn.push(ended.token);
+      await release(ended.token);
+    };
+    expect(
+      (await dav.send(method, '/f', { headers: { ...headers, If: `</f/x> (<${token}>)` } })).status,
+    ).toBe(status);
+    expect(withdrawn).toEqual([token]);
+    expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
+  },
+);
 
 test('three PUTs of one file can run at the same time', async () => {
   const [one, other] = [await halfSentPut('/a'), await halfSentPut('/a')];

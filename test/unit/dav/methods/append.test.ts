@@ -134,6 +134,20 @@ describe('refused append', () => {
   });
 });
 
+test('an append to no file answers 412 when another client creates the file while its bytes arrive', async () => {
+  let open: () => void = () => {};
+  dav.files.commitGate = new Promise((resolve) => {
+    open = resolve;
+  });
+  const late = put('/new', 'bytes 0-3/*', 'more');
+  while (dav.files.writing === 0) await new Promise((resolve) => setImmediate(resolve));
+  dav.files.commitGate = undefined;
+  await dav.file('/new', 'theirs');
+  open();
+  expect((await late).status).toBe(412);
+  expect(dav.content('/new')).toBe('theirs');
+});
+
 describe('X-Recalculate-Hash', () => {
   const checksumsIn = async () => {
     const body =

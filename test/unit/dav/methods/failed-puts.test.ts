@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FailedPuts } from '../../../../src/dav/methods/put.ts';
+import { FailedPuts } from '../../../../src/dav/methods/failed-puts.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { path } from '../../../support/paths.ts';
 

@@ -136,6 +136,7 @@ describe('GET of a range', () => {
   );
 
   test('If-Range with an entity tag or a date selects a partial or the whole answer', async () => {
+    await dav.clock.advance(1_000);
     const { etag = '', 'last-modified': date = '' } = (await get()).headers;
     const statusOf = async (ifRange: string) =>
       (await get({ Range: 'bytes=0-1', 'If-Range': ifRange })).status;
@@ -145,6 +146,21 @@ describe('GET of a range', () => {
     expect(await statusOf(`W/${etag}`)).toBe(200);
     expect(await statusOf('Thu, 01 Jan 1970 00:00:00 GMT')).toBe(200);
     expect(await statusOf('junk')).toBe(200);
+  });
+
+  test('If-Range with a date that a client has set, or whose second is not over, selects the whole answer', async () => {
+    const rangeAfter = async () => {
+      const { 'last-modified': date = '' } = (await get()).headers;
+      return (await get({ Range: 'bytes=0-1', 'If-Range': date })).status;
+    };
+    expect(await rangeAfter()).toBe(200);
+    await dav.clock.advance(1_000);
+    expect(await rangeAfter()).toBe(206);
+    const seconds = Math.floor(dav.clock.now() / 1000) - 1;
+    const headers = { 'X-OC-Mtime': String(seconds) };
+    expect((await dav.send('PUT', '/docs/a.txt', { body: CONTENT.toUpperCase(), headers })).status).toBe(204);
+    await dav.clock.advance(1_000);
+    expect(await rangeAfter()).toBe(200);
   });
 });
 

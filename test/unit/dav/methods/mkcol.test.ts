@@ -97,6 +97,16 @@ describe('MKCOL with properties (RFC 5689)', () => {
     expect(dav.files.paths()).toEqual(ALL);
   });
 
+  test('a property that is refused leaves the folder when another client has put a file into it meanwhile', async () => {
+    const { change } = dav.state.properties;
+    dav.state.properties.change = async (...words) => {
+      await dav.file('/new/theirs', 'x');
+      return change(...words);
+    };
+    expect((await mkcol(`${TYPE}<c xmlns="urn:x">${'>'.repeat(300_000)}</c>`)).status).toBe(507);
+    expect(dav.content('/new/theirs')).toBe('x');
+  });
+
   test('a type other than a plain folder answers 403 valid-resourcetype; a removal and an unknown root are refused', async () => {
     const typed = await mkcol('<D:resourcetype><D:collection/><c xmlns="urn:x"/></D:resourcetype>');
     expect([typed.status, typed.text]).toEqual([403, expect.stringContaining('<D:valid-resourcetype/>')]);

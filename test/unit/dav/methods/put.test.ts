@@ -208,17 +208,18 @@ describe('conditional PUT', () => {
     ['If', (tag: string) => `([${tag}])`],
   ])('a PUT whose %s was met before another PUT committed answers 412', async (name, condition) => {
     const { headers } = await dav.send('PUT', '/a', { body: 'old' });
-    const socket = dav.socket();
-    const answered = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
-    const header = `${name}: ${condition(String(headers.etag))}`;
-    const writing = untilWriting(dav);
-    socket.write(`PUT /a HTTP/1.1\r\nHost: x\r\n${header}\r\nContent-Length: 3\r\n\r\nne`);
-    await writing;
+    const finish = await begunPut(`${name}: ${condition(String(headers.etag))}`);
     await dav.file('/a', 'meanwhile');
-    socket.write('w');
-    expect(await answered).toMatch(/^HTTP\/1.1 412 /);
+    expect(await finish()).toMatch(/^HTTP\/1.1 412 /);
     expect(dav.content('/a')).toBe('meanwhile');
-    socket.destroy();
+  });
+
+  test('a PUT with If-Match: * whose file is deleted while the body arrives answers 412 and creates nothing', async () => {
+    await dav.file('/a', 'old');
+    const finish = await begunPut('If-Match: *');
+    expect((await dav.send('DELETE', '/a')).status).toBe(204);
+    expect(await finish()).toMatch(/^HTTP\/1.1 412 /);
+    expect(dav.content('/a')).toBeUndefined();
   });
 
   test('of two concurrent PUTs with If-None-Match: * only one creates the file', async () => {
@@ -285,6 +286,21 @@ describe('unread bodies', () => {
     expect(answer.text).toContain('the drive is full');
   });
 });
+
+/** Sends a PUT of `/a` without the last byte of its body. Returns a function that sends it and returns the answer. */
+async function begunPut(header: string): Promise<() => Promise<string>> {
+  const socket = dav.socket();
+  const answered = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
+  const writing = untilWriting(dav);
+  socket.write(`PUT /a HTTP/1.1\r\nHost: x\r\n${header}\r\nContent-Length: 3\r\n\r\nne`);
+  await writing;
+  return async () => {
+    socket.write('w');
+    const answer = await answered;
+    socket.destroy();
+    return answer;
+  };
+}
 
 /** Waits until a write begins that had not begun when this was called. */
 async function untilWriting({ files }: DavServer): Promise<void> {

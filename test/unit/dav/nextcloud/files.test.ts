@@ -26,6 +26,14 @@ test('PROPFIND below files/USER answers with addresses below it, and elsewhere w
   expect(await hrefsAt('/')).toEqual(['/', '/folder/', '/folder/a%20b.txt']);
 });
 
+test.each([
+  ['with repeated slashes', () => '//remote.php//dav//files/ann/'],
+  ['with escapes', () => '/remote%2ephp/d%61v/files/ann/'],
+  ['with scheme and host', () => `${dav.url}${FILES}/`],
+])('the address of the files is recognised %s', async (_, target) => {
+  expect(await hrefsAt(target())).toEqual([`${FILES}/`, `${FILES}/folder/`, `${FILES}/folder/a%20b.txt`]);
+});
+
 test('PUT, GET, MKCOL, COPY, MOVE and DELETE below files/USER work on the drive', async () => {
   const put = await dav.send('PUT', `${FILES}/new.txt`, { body: 'new' });
   expect([put.status, put.headers.location, dav.content('/new.txt')]).toEqual([
@@ -87,7 +95,12 @@ test('a browser that opens a folder below files/USER is led to the same folder o
 });
 
 test('other addresses of Nextcloud answer 404 with that of the files', async () => {
-  for (const target of ['/remote.php/dav/', '/remote.php/dav/files/', '/remote.php/dav/calendars/ann/']) {
+  for (const target of [
+    '/remote.php/dav',
+    '/remote.php/dav/',
+    '/remote.php/dav/files/',
+    '/remote.php/dav/calendars/ann/',
+  ]) {
     const answer = await dav.send('PROPFIND', target, { headers: { Depth: '0' } });
     expect([answer.status, answer.text]).toEqual([404, expect.stringContaining('/files/USER/')]);
   }

@@ -123,6 +123,16 @@ describe('an upload in pieces', () => {
     expect(await rowsAt(`${FILES}/`)).toEqual([[`${FILES}/`, undefined]]);
   });
 
+  test('PROPFIND of many pieces with many properties sends the rows as they are made', async () => {
+    await begin();
+    for (let number = 1; number <= 20; number++) await put(`${number}`, 'x');
+    const names = Array.from({ length: 256 }, (_, index) => `<p${String(index).padEnd(100, 'x')}/>`);
+    const body = `<propfind xmlns="DAV:"><prop>${names.join('')}</prop></propfind>`;
+    const { headers, text } = await dav.send('PROPFIND', UPLOAD, { headers: { Depth: '1' }, body });
+    expect(headers).toMatchObject({ 'transfer-encoding': 'chunked' });
+    expect(await parseMultistatus(text)).toHaveLength(21);
+  });
+
   test('a piece that is sent again replaces the one before with 204', async () => {
     await begin();
     await put('1', 'wrong');

@@ -102,6 +102,11 @@ describe('refused documents', () => {
       `<a ${Array.from({ length: 65 }, (_, i) => `xmlns:p${i}="u"`).join(' ')}/>`,
       /400 .*64 namespace/,
     ],
+    [
+      'a long namespace',
+      `<a xmlns:p="${'u'.repeat(1001)}"/>`,
+      /400 .*namespace of more than 1000 characters/,
+    ],
   ])('a document with %s is refused with the reason', async (_, body, refusal) => {
     expect(await read(body)).toMatch(refusal);
   });

@@ -80,20 +80,51 @@ describe('the change feed', () => {
     expect(remote.count('changesSince', 'awaitChange', 'latestCursor') - before).toBeGreaterThan(5);
   });
 
-  test('a reset cursor empties the cache and starts a new cursor', async () => {
-    remote.failNext('changesSince', new ApiError('reset', 'the cursor is too old'));
-    remote.holdFeed();
-    remote.putFile(at('/b.txt'), 'b');
-    remote.releaseFeed();
+  test.each(['reset', 'bad-request', 'not-found', 'not-folder'] as const)(
+    'a cursor that the service answers with %s empties the cache and is replaced',
+    async (failure) => {
+      remote.failNext('changesSince', failure);
+      remote.holdFeed();
+      remote.putFile(at('/b.txt'), 'b');
+      remote.releaseFeed();
+      while (drive.files.status().isFeedAlive) await turn();
+      expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt']);
+      await drive.clock.advance(1_000);
+      await drive.untilAlive();
+      expect(remote.count('latestCursor')).toBe(2);
+      remote.putFile(at('/c.txt'), 'c');
+      await turn(10);
+      expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt', 'c.txt']);
+    },
+  );
+
+  test('while the root of the drive is gone the change feed retries ever more seldom, and follows the new root', async () => {
+    remote.goAway('not-found');
     while (drive.files.status().isFeedAlive) await turn();
-    expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt']);
-    await drive.clock.advance(1_000);
+    const before = remote.count('changesSince', 'awaitChange', 'latestCursor');
+    await pass(600_000);
+    expect(remote.count('changesSince', 'awaitChange', 'latestCursor') - before).toBeLessThan(20);
+    expect(drive.warnings).toEqual(['the change feed is down']);
+    remote.putFile(at('/b.txt'), 'b');
+    remote.back();
+    await pass(60_000);
     await drive.untilAlive();
-    expect(remote.count('latestCursor')).toBe(2);
+    expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt']);
     remote.putFile(at('/c.txt'), 'c');
     await turn(10);
     expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt', 'c.txt']);
   });
+
+  test.each(['reset', 'not-found'] as const)(
+    'a position is given although the service answers the cursor of the change feed with %s',
+    async (failure) => {
+      remote.holdFeed();
+      remote.failNext('changesSince', failure);
+      const { changeLog } = drive.files;
+      expect(await changeLog.position(ROOT, new AbortController().signal)).toMatch(/^\d+$/);
+      remote.releaseFeed();
+    },
+  );
 
   test('a drive opens while the service cannot be reached, and follows changes once it can', async () => {
     await drive.close();

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { FeedChange, Page } from '../../../../src/api/remote.ts';
 import { ROOT } from '../../../../src/util/path.ts';
 import { openDocs } from '../../../support/docs-drive.ts';
 import { type MemoryDrive, turn } from '../../../support/memory-drive.ts';
@@ -63,6 +64,32 @@ describe('answers older than our own changes', () => {
     gate.release();
     expect(await early).toEqual(newer);
     expect(await drive.files.stat(at('/Docs/a.txt'))).toEqual(newer);
+  });
+
+  test.each([
+    ['made', 'new.txt'],
+    ['replaced', 'a.txt'],
+  ])('a late listing does not hide a file that was %s elsewhere and looked up meanwhile', async (_, name) => {
+    remote.holdFeed();
+    const gate = remote.holdNext('list', 'end');
+    const early = drive.files.list(at('/Docs'));
+    await gate.reached;
+    const theirs = remote.putFile(at(`/Docs/${name}`), 'from elsewhere');
+    expect(await drive.files.stat(at(`/Docs/${name}`))).toEqual(theirs);
+    gate.release();
+    expect((await early).children).toContainEqual(theirs);
+    expect(await drive.files.stat(at(`/Docs/${name}`))).toEqual(theirs);
+  });
+
+  test('a listing costs no further lookup when it says the same as one meanwhile', async () => {
+    const gate = remote.holdNext('list', 'end');
+    const early = drive.files.list(at('/Docs'));
+    await gate.reached;
+    await drive.files.stat(at('/Docs/a.txt'));
+    const before = remote.count('stat');
+    gate.release();
+    await early;
+    expect(remote.count('stat')).toBe(before);
   });
 
   test('a late listing does not hide a folder that the change feed has confirmed meanwhile', async () => {
@@ -172,6 +199,38 @@ describe('answers older than our own changes', () => {
     gate.release();
     await ours;
     expect(await drive.files.stat(at('/Docs/a.txt'))).toEqual(theirs);
+  });
+
+  test.each([
+    ['a deletion of its folder', () => remote.delete(at('/Docs'))],
+    [
+      'a change that the feed does not name',
+      () => {
+        const read = remote.changesSince.bind(remote);
+        vi.spyOn(remote, 'changesSince').mockImplementation(async (...how): Promise<Page<FeedChange>> => {
+          const page = await read(...how);
+          return { ...page, changes: page.changes.map(() => ({ kind: 'unknown-below', path: at('/Docs') })) };
+        });
+        remote.delete(at('/Docs/c.txt'));
+      },
+    ],
+    [
+      'a deletion that the feed has lost',
+      () => {
+        remote.failNext('changesSince', 'reset');
+        remote.delete(at('/Docs/c.txt'));
+      },
+    ],
+  ])('a file that is written is not shown after %s between the commit and its answer', async (_, change) => {
+    await drive.files.list(at('/Docs'));
+    const gate = remote.holdNext('write', 'end');
+    const ours = drive.write(at('/Docs/c.txt'), 'ours');
+    await gate.reached;
+    change();
+    await drive.feedTold();
+    gate.release();
+    await ours;
+    expect(await drive.files.stat(at('/Docs/c.txt'))).toBeUndefined();
   });
 
   test('a modification time set for an old revision does not change a newer one that is written meanwhile', async () => {

@@ -1,9 +1,16 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { feedEventText, type MadeChange, SharedChanges } from '../../../../src/drive/cache/shared-changes.ts';
+import type { Entry, FeedChange } from '../../../../src/api/remote.ts';
+import type { MadeChange } from '../../../../src/drive/cache/recent-changes.ts';
+import {
+  feedEventText,
+  RESET_EVENT_TEXT,
+  SharedChanges,
+} from '../../../../src/drive/cache/shared-changes.ts';
 import { Freshness } from '../../../../src/drive/cache/tree-cache.ts';
 import type { ChangeStream, StreamEvent, StreamPosition } from '../../../../src/state/change-stream.ts';
 import { elapsedMs } from '../../../../src/util/clock.ts';
 import { silentLog } from '../../../../src/util/log.ts';
+import { nameOf } from '../../../../src/util/path.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { turn } from '../../../support/memory-drive.ts';
 import { at } from '../../../support/memory-remote.ts';
@@ -142,19 +149,121 @@ test.each([
   },
 );
 
+const file = (path: string, rev: string): Entry => {
+  const times = { modifiedMs: 0, committedMs: 0 };
+  return {
+    kind: 'file',
+    id: `id:${path}`,
+    path: at(path),
+    name: nameOf(at(path)),
+    rev,
+    sizeBytes: 1,
+    ...times,
+  };
+};
+const folder = (path: string): Entry => ({
+  kind: 'folder',
+  id: `id:${path}`,
+  path: at(path),
+  name: nameOf(at(path)),
+});
+const written = (path: string, rev: string): MadeChange => ({
+  places: [{ path: at(path), isTree: false, outcome: file(path, rev) }],
+  isNew: false,
+  madeMs: 0,
+});
+const newFolder = (path: string): MadeChange => ({
+  places: [{ path: at(path), isTree: true, outcome: folder(path) }],
+  isNew: true,
+  madeMs: 0,
+});
+const put = (entry: Entry): FeedChange => ({ kind: 'put', entry });
+const deleted = (path: string): FeedChange => ({ kind: 'deleted', path: at(path) });
+
+/** Lets both gateways apply a report of the change feed. */
+async function report(...changes: readonly FeedChange[]): Promise<void> {
+  await stream.of('follower').add(feedEventText(changes, { isDoubted: false }), undefined);
+  await Promise.all([one.shared.catchUp(), other.shared.catchUp()]);
+}
+
+test.each([
+  ['a deletion and a new file reported meanwhile', change('/a'), [deleted('/a'), put(file('/a', 'r3'))]],
+  ['a write and a later revision', written('/a', 'r2'), [put(file('/a', 'r2')), put(file('/a', 'r3'))]],
+  ['a write and a deletion', written('/a', 'r2'), [put(file('/a', 'r2')), deleted('/a')]],
+  ['a write and a deletion of its folder', written('/a/b', 'r2'), [deleted('/a')]],
+  ['a write in an unknown folder', written('/a/b', 'r2'), [{ kind: 'unknown-below', path: at('/a') }]],
+  ['the deletion of a folder and a file in it', change('/a', true), [put(file('/a/b', 'r1'))]],
+  ['a new folder and a file in it', newFolder('/a'), [put(folder('/a')), put(file('/a/b', 'r1'))]],
+] satisfies [string, MadeChange, FeedChange[]][])(
+  'the outcome of %s is uncertain at both gateways',
+  async (_, made, reports) => {
+    const since = one.shared.position;
+    await report(...reports);
+    expect(await one.shared.tell(made, since)).toBe(false);
+    await other.shared.catchUp();
+    expect(other.told.at(-1)).toBe(`${made.places[0]?.path} unknown`);
+  },
+);
+
+test.each([
+  ['a deletion that the feed reports before it is told', change('/a'), [deleted('/a')]],
+  ['a write that the feed reports before it is told', written('/a', 'r2'), [put(file('/a', 'r2'))]],
+  ['a new folder that the feed reports before it is told', newFolder('/a'), [put(folder('/a'))]],
+  ['a deletion of a folder reported file by file', change('/a', true), [deleted('/a/b'), deleted('/a')]],
+  ['a change and a report of another name', written('/a', 'r2'), [put(file('/b', 'r3')), deleted('/c')]],
+] satisfies [string, MadeChange, FeedChange[]][])(
+  'the outcome of %s is certain at both gateways',
+  async (_, made, reports) => {
+    const since = one.shared.position;
+    await report(...reports);
+    expect(await one.shared.tell(made, since)).toBe(true);
+    await other.shared.catchUp();
+    expect(other.told.at(-1)).toBe(`${made.places[0]?.path} certain`);
+  },
+);
+
+test.each([
+  ['the next write of the file', written('/d/a', 'r2')],
+  ['the deletion of its folder', change('/d', true)],
+])('a late report of a revision that a gateway has told of does not make %s uncertain', async (_, next) => {
+  await one.shared.tell(written('/d/a', 'r1'), one.shared.position);
+  const since = one.shared.position;
+  await report(put(file('/d/a', 'r1')));
+  expect(await one.shared.tell(next, since)).toBe(true);
+  await other.shared.catchUp();
+  expect(other.told.at(-1)).toMatch(/ certain$/);
+});
+
+test('a change during which all caches were dropped is uncertain, because reports may have been missed', async () => {
+  const since = one.shared.position;
+  await stream.of('follower').add(RESET_EVENT_TEXT, undefined);
+  await Promise.all([one.shared.catchUp(), other.shared.catchUp()]);
+  expect(await one.shared.tell(change('/a'), since)).toBe(false);
+  await other.shared.catchUp();
+  expect(other.told).toEqual(['reset', '/a unknown']);
+});
+
 test('a change that began long ago is uncertain, because what happened meanwhile is not remembered any more', async () => {
   const since = one.shared.position;
-  for (let number = 0; number < 2_500; number++)
+  for (let number = 0; number < 5_000; number++)
     await other.shared.tell(change(`/other-${number}`), other.shared.position);
   await one.shared.catchUp();
   expect(await one.shared.tell(change('/a'), since)).toBe(false);
 });
 
 test('changes that one gateway makes one after the other are certain without a read in between', async () => {
-  for (let number = 0; number < 3; number++)
-    expect(await one.shared.tell(change('/a'), one.shared.position)).toBe(true);
+  for (const path of ['/a', '/a', '/a'])
+    expect(await one.shared.tell(change(path), one.shared.position)).toBe(true);
   await other.shared.catchUp();
   expect(other.told).toEqual(['/a certain', '/a certain', '/a certain']);
+});
+
+test('changes that were made before Redis lost its stream make no later change uncertain', async () => {
+  for (let number = 0; number < 5_000; number++) await one.shared.tell(change('/a'), one.shared.position);
+  stream.events.length = 0;
+  await one.shared.catchUp();
+  const tell = () => one.shared.tell(change('/a'), one.shared.position);
+  for (let number = 0; number < 5_000; number++) expect(await tell()).toBe(true);
 });
 
 test('a read that is asked for while another runs sees what was told in between', async () => {
@@ -233,6 +342,17 @@ test('requests wait at most 2 s for a Redis that hangs, and then use cached answ
   stream.isHanging = false;
   await one.shared.tell(change('/a'), one.shared.position);
   await clock.during(other.shared.catchUp());
+  expect(other.told).toEqual(['/a certain']);
+});
+
+test('after Redis was away a gateway trusts its cache only when it has what the others could not tell meanwhile', async () => {
+  stream.isAway = true;
+  await one.shared.tell(change('/a'), one.shared.position);
+  await other.shared.catchUp();
+  expect(freshness.isAlive).toBe(false);
+  stream.isAway = false;
+  await other.shared.catchUp();
+  for (let ms = 0; ms < 20_000 && !freshness.isAlive; ms += 100) await clock.advance(100);
   expect([other.told, freshness.isAlive]).toEqual([['/a certain'], true]);
 });
 
@@ -246,7 +366,6 @@ test('a time that Redis was not told while it was away is told later as a change
 });
 
 test('reports of the feed are applied by every gateway, and a report too large for Redis drops everything', async () => {
-  const deleted = (path: string) => ({ kind: 'deleted', path: at(path) }) as const;
   await stream.of('one').add(feedEventText([deleted('/a')], { isDoubted: false }), undefined);
   const many = Array.from({ length: 5_000 }, (_, index) => deleted(`/folder/${index}`));
   await stream.of('one').add(feedEventText(many, { isDoubted: false }), undefined);

@@ -87,6 +87,26 @@ test('a part of a block that a range brought without a check is downloaded again
   expect((await setUp.read(entry)).equals(bytes)).toBe(true);
 });
 
+test('a damaged block that a range has brought behind a whole read is downloaded again by the next whole read', async () => {
+  const whole = setUp.reader.read(entry, undefined, new AbortController().signal)[Symbol.asyncIterator]();
+  let position = 0;
+  const readTo = async (end: number) => {
+    while (position < end) {
+      const { value } = await whole.next();
+      if (!value) throw new Error('the file ended early');
+      position += value.length;
+    }
+  };
+  await readTo(BLOCK_BYTES + 1);
+  setUp.cache.forget(blockKey(entry, 0));
+  setUp.remote.faults = [{ flipAt: 10 }];
+  await setUp.read(entry, { start: 0, end: 1_000 });
+  await eventually(async () => expect(setUp.cache.has(blockKey(entry, 0))).toBe(true));
+  await readTo(bytes.length);
+  expect(await whole.next()).toMatchObject({ done: true });
+  expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+});
+
 test('cached blocks of a checked file are read for days without a call', async () => {
   for (let index = 0; index < BLOCKS; index++) await setUp.read(entry, rangeOf(index));
   expect((await setUp.read(entry)).equals(bytes)).toBe(true);

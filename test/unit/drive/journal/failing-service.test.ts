@@ -89,4 +89,13 @@ describe('a failing service', () => {
     expect(drive.lost().map(({ text }) => text)).toEqual(['precious']);
     expect(drive.warnings).toHaveLength(9);
   });
+
+  test('a senseless answer after nine failures of another kind does not end a write', async () => {
+    for (let count = 0; count < 9; count++) remote.failNext('write', new Error('the journal cannot be read'));
+    remote.failNext('write', 'session-gone');
+    await drive.put(at('/a'), 'precious');
+    await drive.clock.during(drive.untilLanded());
+    expect(drive.lost()).toEqual([]);
+    expect(remote.text(at('/a'))).toBe('precious');
+  });
 });

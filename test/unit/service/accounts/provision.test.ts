@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ test('provision fails when it cannot write the password file, and sets a working
 test('provision sets the password that an interrupted run has written to the file', async () => {
   const accounts = {
     ...directory.accounts,
-    change: async () => {
+    addPassword: async () => {
       throw new Error('out of power');
     },
   };
@@ -60,4 +60,15 @@ test('provision keeps a password that is stored with a slow hash', async () => {
   await directory.accounts.change(id, { passwordHash: await hashOfPassword(password) });
   expect((await provision(directory, clock, folder)).password).toBe(password);
   expect(await signsIn(email, password)).toBe(true);
+});
+
+test('of two processes that start at the same time one has the password, and the other one none that is wrong', async () => {
+  const places = [folder, join(folder, 'other')];
+  await mkdir(join(folder, 'other'));
+  const both = await Promise.all(places.map((place) => provision(directory, clock, place)));
+  const passwords = both.flatMap(({ password }) => password ?? []);
+  expect(passwords).toHaveLength(1);
+  expect(await signsIn(both[0]?.email ?? '', passwords[0])).toBe(true);
+  const files = await Promise.all(places.map((place) => readFile(join(place, 'credentials.json'), 'utf8')));
+  expect(files.map((text) => JSON.parse(text))).toEqual(both);
 });

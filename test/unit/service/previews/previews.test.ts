@@ -72,12 +72,14 @@ describe('a render process that hangs', () => {
 });
 
 describe('a render process that crashes', () => {
-  test('a render process that crashes fails its task, and the next task gets a new process', async () => {
-    const { ask } = asking(previewsWith('crashing.mjs'));
+  test('a render process that crashes fails its task for good, and the next task gets a new process', async () => {
+    const { ask, loads } = asking(previewsWith('crashing.mjs'));
     const first = await ask('a');
     expect(first).toMatchObject({ form: 'plain' });
     expect(await ask('b')).toEqual(first);
     expect(await ask('crash')).toBe('failed');
+    expect(await ask('crash')).toBe('failed');
+    expect(loads).toEqual(['a', 'b', 'crash']);
     const after = await ask('c');
     expect(after).toMatchObject({ form: 'plain' });
     expect(after).not.toEqual(first);
@@ -131,6 +133,10 @@ describe('a render process that the system kills', () => {
     expect(new Set([first, second, third]).size).toBe(3);
   });
 
+  test('a task whose two render processes are killed is busy for a minute, and is then tried again', async () => {
+    await expectTriedOncePerMinute('crashing.mjs', 'kill');
+  });
+
   test('a task whose render process is killed is rendered by a fresh one', async () => {
     const folder = await temporaryDirectory();
     try {
@@ -148,12 +154,24 @@ describe('a render process that the system kills', () => {
   });
 });
 
-test('a task whose render process ends at its start fails', async () => {
-  const { ask, loads } = asking(previewsWith('missing.mjs'));
-  expect(await ask('rev-1')).toBe('failed');
-  expect(await ask('rev-2')).toBe('failed');
-  expect(loads).toEqual(['rev-1', 'rev-2']);
+test.each([
+  ['ends at its start', 'missing.mjs'],
+  ['cannot be started', 'data:text/javascript,'],
+])('a task whose render process %s is busy for a minute, and is then tried again', async (_, program) => {
+  await expectTriedOncePerMinute(program, 'rev');
 });
+
+async function expectTriedOncePerMinute(program: string, key: string): Promise<void> {
+  const clock = new ManualClock();
+  const { ask, loads } = asking(previewsWith(program, clock));
+  expect(await ask(key)).toBe('busy');
+  await clock.advance(59_999);
+  expect(await ask(key)).toBe('busy');
+  expect(loads).toEqual([key]);
+  await clock.advance(1);
+  expect(await ask(key)).toBe('busy');
+  expect(loads).toEqual([key, key]);
+}
 
 test('the start of a render process does not count toward the 10 s of its first task', async () => {
   const folder = await temporaryDirectory();

@@ -1,13 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { DavError } from '../../../src/dav/errors.ts';
-import {
-  depthOf,
-  lockTimeoutSeconds,
-  lockTokenOf,
-  overwriteOf,
-  parseSeconds,
-} from '../../../src/dav/request.ts';
+import { depthOf, lockTimeoutSeconds, lockTokenOf, overwriteOf } from '../../../src/dav/request-headers.ts';
 
 const headers = (name: string, value: string | undefined): IncomingHttpHeaders =>
   value === undefined ? {} : { [name]: value };
@@ -75,21 +69,5 @@ describe('Lock-Token', () => {
 
   test.each([undefined, '', '<>', '<a> <b>', 'a b'])('the header Lock-Token: %j answers 400', (value) => {
     expect(() => lockTokenOf(headers('lock-token', value))).toThrow(DavError);
-  });
-});
-
-describe('X-OC-Mtime', () => {
-  test.each([
-    ['1600000000', 1_600_000_000_000],
-    ['1600000000.123456', 1_600_000_000_123],
-    ['-1', -1_000],
-    ['0', 0],
-    ['-62135596800', -62_135_596_800_000],
-    ['-62135596801', undefined],
-    ['999999999999', undefined],
-    ['1e3', undefined],
-    ['now', undefined],
-  ])('the header X-OC-Mtime: %j is %d ms since 1970', (text, ms) => {
-    expect(parseSeconds(text)).toBe(ms);
   });
 });
