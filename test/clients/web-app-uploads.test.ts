@@ -116,7 +116,7 @@ test('a large upload that gets only a little further with each of many tries is 
   const offsets = await breakPartsAfter(page(), 1.5 * MIB, BYTES);
   await drive.open();
   await choose('slow.bin');
-  await advanceUntil(page(), page().getByText('1 uploaded'));
+  await advanceUntil(page(), '1 uploaded');
   expect(offsets).toEqual(Array.from({ length: 12 }, (_, index) => index * 1.5 * MIB));
   await expectStored('slow.bin');
 });
@@ -126,7 +126,7 @@ test('a large upload by a proxy that reads its first part and answers 503 is giv
   const offsets = partOffsets(page());
   await openByRefusingProxy();
   await choose('refused.bin');
-  await advanceUntil(page(), page().getByText('0 uploaded, 1 failed'));
+  await advanceUntil(page(), '0 uploaded, 1 failed');
   await page().getByText('davgate is down').waitFor();
   expect(offsets).toEqual(Array<number>(10).fill(0));
 });

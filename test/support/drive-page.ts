@@ -266,18 +266,21 @@ export async function breakPartsAfter(
   await page.route(/\/upload-part\?/, async (route) => {
     const offset = Number(new URL(route.request().url()).searchParams.get('offset'));
     offsets.push(offset);
-    await route.fetch({ postData: content.subarray(offset, offset + bytes) });
-    await route.abort('connectionreset');
+    try {
+      await route.fetch({ postData: content.subarray(offset, offset + bytes) });
+    } finally {
+      await route.abort('connectionreset');
+    }
   });
   return offsets;
 }
 
-/** Advances the clock of a page until it shows `shown`. */
-export async function advanceUntil(page: Page, shown: Locator): Promise<void> {
+/** Advances the clock of a page until it shows `text`. */
+export async function advanceUntil(page: Page, text: string): Promise<void> {
   await eventually(async () => {
     await page.clock.runFor(5_000);
-    const isShown = await shown.isVisible();
-    expect(isShown).toBe(true);
+    const shown = await page.locator('body').innerText();
+    expect(shown).toContain(text);
   });
 }
 
