@@ -13,21 +13,24 @@ export function waitSecondsIn(field: string | null): number {
   return seconds >= 0 ? seconds : 0;
 }
 
-/** Counts the retries of one file. Starts again when more of it has arrived than ever before, so that a slow upload goes on. */
+/**
+ * Counts the retries of one file. Starts again when more of it has arrived, so that a slow upload goes on. Each new beginning
+ * leaves one retry fewer, so that an upload that is lost again and again comes to an end.
+ */
 export class Retries {
-  /** Number of retries so far, or since more has arrived. */
+  /** Number of retries since more has arrived, and of new beginnings before that. */
   count = 0;
-  #receivedBytesMax = 0;
+  #beginnings = 0;
+  #receivedBytes = 0;
 
   /**
    * Returns the number of the next retry, from 0, or `undefined` after the last one. `receivedBytes` counts the bytes that the
-   * gateway has acknowledged, not those sent: a proxy may read every try and refuse it.
+   * gateway has acknowledged, not those sent: a proxy may read every try and refuse it. It falls when the gateway has lost them.
    */
   next(receivedBytes: number): number | undefined {
-    if (receivedBytes > this.#receivedBytesMax) {
-      this.#receivedBytesMax = receivedBytes;
-      this.count = 0;
-    }
+    if (receivedBytes < this.#receivedBytes) this.#beginnings++;
+    if (receivedBytes > this.#receivedBytes) this.count = this.#beginnings;
+    this.#receivedBytes = receivedBytes;
     return this.count < DELAYS_MS.length ? this.count++ : undefined;
   }
 }

@@ -53,13 +53,14 @@ test('a file is never given up while each try brings one more byte', () => {
   expect(retriesAfter(...Array(100).keys())).toEqual(Array<number>(100).fill(0));
 });
 
-test('retries are not counted anew when a file that began again has no more bytes than before', () => {
-  const beginsAgain = [16, 0, 16, 0, 16, 0, 16, 0, 16, 0];
-  expect(retriesAfter(...beginsAgain)).toEqual(UNTIL_GIVEN_UP);
+test('a file that began again is not given up while each try brings one more byte', () => {
+  expect(retriesAfter(99, ...Array(99).keys())).toEqual([0, ...Array<number>(99).fill(1)]);
 });
 
-test('a file that began again has all its retries once it has more bytes than before', () => {
-  expect(retriesAfter(16, 0, 16, 17, 17)).toEqual([0, 1, 2, 0, 1]);
+test('a file whose bytes davgate loses again and again is given up at the ninth loss', () => {
+  const losses = Array<readonly [number, number]>(9).fill([16, 0]).flat();
+  const retries = [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8];
+  expect(retriesAfter(...losses)).toEqual([...retries, undefined]);
 });
 
 test.each([
