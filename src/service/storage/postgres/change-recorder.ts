@@ -13,13 +13,14 @@ export class ChangeRecorder {
   readonly #start: () => void;
   readonly #tables: readonly { readonly name: string; readonly noted: () => readonly Noted[] }[];
 
-  constructor(database: SqliteDatabase) {
+  /** `ns` is the number of the only namespace in the copy. */
+  constructor(database: SqliteDatabase, ns: number) {
     database.exec('CREATE TEMP TABLE recording (is_on INTEGER)');
     const start = database.prepare('INSERT INTO recording VALUES (1)');
     this.#start = () => {
       start.run();
     };
-    this.#tables = TABLES.map((table) => ({ name: table.name, noted: noteIn(database, table) }));
+    this.#tables = TABLES.map((table) => ({ name: table.name, noted: noteIn(database, table, ns) }));
   }
 
   /** Begins to record. */
@@ -52,7 +53,7 @@ interface Noted {
 }
 
 /** Creates triggers that note the keys of changed rows. Returns a function that reads these rows. */
-function noteIn(database: SqliteDatabase, table: Table): () => readonly Noted[] {
+function noteIn(database: SqliteDatabase, table: Table, ns: number): () => readonly Noted[] {
   const { name } = table;
   const key = table.key.map(quoted);
   const notes = `noted_${name}`;
@@ -68,10 +69,15 @@ function noteIn(database: SqliteDatabase, table: Table): () => readonly Noted[] 
   // In PostgreSQL the bytes of a small block are in its row.
   if (name === 'block') columns.push('(SELECT bytes FROM block_bytes WHERE block = block.id)');
   const [first = ''] = table.key;
+  // Without the number SQLite would read the whole table to look up one row.
+  const isSame = [
+    ...(table.ns === 'key' ? [`${name}.ns = ${ns}`] : []),
+    ...key.map((column) => `${name}.${column} = ${notes}.${column}`),
+  ].join(' AND ');
   const select = database
     .prepare<[], Value[]>(
       `SELECT ${key.map((column) => `${notes}.${column}`).join(', ')}, ${name}.${quoted(first)} IS NULL, ${columns.join(', ')}
-       FROM ${notes} LEFT JOIN main.${name} ON ${key.map((column) => `${name}.${column} = ${notes}.${column}`).join(' AND ')}`,
+       FROM ${notes} LEFT JOIN main.${name} ON ${isSame}`,
     )
     .raw();
   return () =>

@@ -74,7 +74,7 @@ export class NamespaceCommitter implements Committer {
 
   constructor(private readonly deps: NamespaceCommitterDeps) {
     this.#queue = new CommitQueue(deps.clock, deps.waitMs, (batch) => this.#commit(batch));
-    this.#recorder = new ChangeRecorder(deps.database);
+    this.#recorder = new ChangeRecorder(deps.database, deps.copy.id);
   }
 
   run<T>(operation: Operation<T>, until?: AbortSignal): Promise<T> {
