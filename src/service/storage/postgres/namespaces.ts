@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openDatabase } from '../storage-database.ts';
 import { whileConnectionsFail } from './connections.ts';
@@ -17,6 +17,13 @@ const UNUSED_BYTES_MAX = 4 * 1024 ** 3;
 
 /** Size of the page cache of a copy, in KiB: its file is in the memory of the operating system. */
 const CACHE_KIB = 1024;
+
+/** The folder of a process with its copies. */
+export interface CopyFolder {
+  readonly path: string;
+  /** The file of a copy without rows. */
+  readonly empty: Buffer;
+}
 
 interface Held {
   readonly ns: number;
@@ -41,7 +48,7 @@ export class Namespaces {
   #isClosed = false;
 
   constructor(
-    private readonly folder: string,
+    private readonly folder: CopyFolder,
     private readonly deps: NamespaceDeps,
     private readonly unusedBytesMax = UNUSED_BYTES_MAX,
   ) {
@@ -222,7 +229,7 @@ export class Namespaces {
 
   #open(ns: number): Held {
     if (this.#isClosed) throw new Error('the storage is closed');
-    const file = join(this.folder, `${ns}-${randomUUID()}.sqlite`);
+    const file = join(this.folder.path, `${ns}-${randomUUID()}.sqlite`);
     const opening = this.#opened(ns, file);
     // The next call tries again.
     opening.catch(() => {
@@ -232,6 +239,8 @@ export class Namespaces {
   }
 
   async #opened(ns: number, file: string): Promise<OpenNamespace> {
+    // To make the tables anew would take most of the time of a first call.
+    await writeFile(file, this.folder.empty, { mode: 0o600 });
     const database = await openDatabase(file, { cacheKib: CACHE_KIB, isCopy: true });
     try {
       return new OpenNamespace(ns, database, this.deps);

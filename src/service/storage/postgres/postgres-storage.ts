@@ -24,7 +24,7 @@ import { LostNamespaceError } from './lost-namespace.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { versionsIn } from './namespace-lookups.ts';
 import { noteTidied, unfinished } from './namespace-rows.ts';
-import { Namespaces } from './namespaces.ts';
+import { type CopyFolder, Namespaces } from './namespaces.ts';
 import { followOthers, tellOthers } from './notifications.ts';
 import type { OpenNamespace } from './open-namespace.ts';
 import { keptMsIn, noteKept, settingOf } from './settings.ts';
@@ -210,7 +210,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
 
 /** A process's own folder for what is not needed after a restart. */
 interface Scratch {
-  readonly copies: string;
+  readonly copies: CopyFolder;
   close(): void;
 }
 
@@ -219,15 +219,15 @@ async function openScratch(directory: string): Promise<Scratch> {
   expectFinished(directory);
   makeFolder(directory);
   const lock = await openDatabase(join(directory, 'in-use.sqlite'));
-  const copies = join(directory, 'copies');
+  const path = join(directory, 'copies');
   try {
-    await rm(copies, { recursive: true, force: true });
-    makeFolder(copies);
+    await rm(path, { recursive: true, force: true });
+    makeFolder(path);
+    return { copies: { path, empty: lock.serialize() }, close: () => lock.close() };
   } catch (failure) {
     lock.close();
     throw failure;
   }
-  return { copies, close: () => lock.close() };
 }
 
 /** Where the blocks are, and how the namespaces see it. */
