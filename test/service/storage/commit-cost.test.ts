@@ -14,7 +14,7 @@ import type { SqliteDatabase } from '../../../src/util/sqlite/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { plansOf } from './plans.ts';
 
-/** Tables with few rows, whatever the size of a namespace, and those of which a statement reads only the first rows. */
+/** Scans of tables that stay small however large a namespace is, and scans that stop after the first rows. */
 const SHORT_SCAN =
   /^SCAN (\(subquery-\d+\)|noted_\w+|staging|doomed|block_name|removal USING INDEX removal_age|namespace\b.*|pragma_.*)$/;
 

@@ -239,7 +239,7 @@ export class Namespaces {
   }
 
   async #opened(ns: number, file: string): Promise<OpenNamespace> {
-    // To make the tables anew would take most of the time of a first call.
+    // Creating the tables would take most of the time that a copy takes to open.
     await writeFile(file, this.folder.empty, { mode: 0o600 });
     const database = await openDatabase(file, { cacheKib: CACHE_KIB, isCopy: true });
     try {
